@@ -1,0 +1,192 @@
+/**
+ * A `tf.LayersModel` as a graph of layers in the order in which it may be cut, and what each layer needs to be
+ * built again elsewhere.
+ * @module
+ */
+import type { tf } from "../deps.ts";
+import type { DType, TensorSpec } from "../ring/dtype.ts";
+import { internals, type Layer, type LayerNode, type Model } from "./tfjs.ts";
+
+/** A tensor of the model, by the layer that makes it, which use of that layer, and which of its outputs. */
+export interface TensorRef {
+  readonly layer: string;
+  readonly node: number;
+  readonly tensor: number;
+}
+
+/** One use of a layer. */
+export interface GraphNode {
+  readonly inputs: readonly TensorRef[];
+  /** Shapes with `null` where the model leaves a dimension open. */
+  readonly outputs: readonly { shape: readonly (number | null)[]; dtype: DType }[];
+  readonly callArgs: Record<string, unknown>;
+}
+
+/** A layer, with all of its uses. */
+export interface GraphLayer {
+  readonly name: string;
+  readonly className: string;
+  readonly config: Record<string, unknown>;
+  readonly nodes: readonly GraphNode[];
+  readonly weights: readonly (TensorSpec & { name: string; trainable: boolean })[];
+  /** Whether this layer hands a mask on with its outputs. */
+  readonly masks: boolean;
+}
+
+/** The model. `layers` is a topological order without the input layers; cuts are positions in it. */
+export interface ModelGraph {
+  readonly name: string;
+  readonly layers: readonly GraphLayer[];
+  readonly inputs: readonly {
+    ref: TensorRef;
+    name: string;
+    shape: readonly (number | null)[];
+    dtype: DType;
+  }[];
+  readonly outputs: readonly { ref: TensorRef; name: string; shape: readonly (number | null)[] }[];
+}
+
+/** A key for maps. */
+export function refKey(ref: TensorRef): string {
+  return `${ref.layer}:${ref.node}:${ref.tensor}`;
+}
+
+/**
+ * Reads the graph off a model.
+ *
+ * @throws {TypeError} if the model has no input shape yet
+ */
+export function modelGraph(model: tf.LayersModel): ModelGraph {
+  const inner = internals(model);
+  if (!inner.inputs?.length || !inner.outputs?.length) {
+    throw new TypeError(
+      `Cannot distribute model "${model.name}": it has no input shape; give its first layer inputShape, or build it`,
+    );
+  }
+  const nodes = usedNodes(inner);
+  const position = new Map<Layer, Map<number, number>>(); // layer -> its own node index -> index among those used
+  for (const [layer, used] of nodes) position.set(layer, new Map(used.map((node, i) => [node, i])));
+  const ref = (layer: Layer, node: number, tensor: number): TensorRef => ({
+    layer: layer.name,
+    node: position.get(layer)!.get(node)!,
+    tensor,
+  });
+  const masked = new Set<string>();
+  const layers = inner.layers
+    .filter((layer) => layer.getClassName() !== "InputLayer")
+    .map((layer) => graphLayer(layer, nodes.get(layer)!, ref, masked));
+  return {
+    name: inner.name,
+    layers,
+    inputs: inner.inputs.map((t, i) => ({
+      ref: symbolicRef(t, ref),
+      name: inner.inputNames[i]!,
+      shape: t.shape,
+      dtype: t.dtype as DType,
+    })),
+    outputs: inner.outputs.map((t, i) => ({
+      ref: symbolicRef(t, ref),
+      name: inner.outputNames[i]!,
+      shape: t.shape,
+    })),
+  };
+}
+
+/** Shapes of all tensors of the model for inputs of these shapes, by `refKey`. */
+export function inferShapes(
+  model: tf.LayersModel,
+  graph: ModelGraph,
+  inputShapes: readonly (readonly number[])[],
+): Map<string, number[]> {
+  const layers = new Map(internals(model).layers.map((layer) => [layer.name, layer]));
+  const shapes = new Map<string, number[]>();
+  graph.inputs.forEach(({ ref }, i) => shapes.set(refKey(ref), [...inputShapes[i]!]));
+  let open = graph.layers.flatMap((layer) => layer.nodes.map((node, i) => ({ layer: layer.name, node, i })));
+  while (open.length > 0) {
+    const later: typeof open = [];
+    for (const use of open) {
+      const inputs = use.node.inputs.map((r) => shapes.get(refKey(r)));
+      if (inputs.some((shape) => shape === undefined)) {
+        later.push(use);
+        continue;
+      }
+      const layer = layers.get(use.layer) as unknown as {
+        computeOutputShape(shape: unknown): number[] | number[][];
+      };
+      const out = layer.computeOutputShape(inputs.length === 1 ? inputs[0] : inputs);
+      const list = (Array.isArray(out[0]) ? out : [out]) as number[][];
+      list.forEach((shape, tensor) => shapes.set(refKey({ layer: use.layer, node: use.i, tensor }), shape));
+    }
+    if (later.length === open.length) {
+      throw new Error(`Cannot infer the shapes of layer "${later[0]!.layer}"`);
+    }
+    open = later;
+  }
+  return shapes;
+}
+
+/** The nodes of each layer that lie on the way to the model's outputs: a layer may have others elsewhere. */
+function usedNodes(model: Model): Map<Layer, number[]> {
+  const used = new Map<Layer, Set<number>>();
+  const visit = (layer: Layer, index: number) => {
+    const seen = used.get(layer) ?? new Set();
+    used.set(layer, seen);
+    if (seen.has(index)) return;
+    seen.add(index);
+    const node = layer.inboundNodes[index]!;
+    node.inboundLayers.forEach((inbound, i) => visit(inbound, node.nodeIndices[i]!));
+  };
+  for (const t of [...model.outputs, ...model.inputs]) {
+    const { sourceLayer, nodeIndex } = t as unknown as { sourceLayer: Layer; nodeIndex: number };
+    visit(sourceLayer, nodeIndex);
+  }
+  return new Map([...used].map(([layer, set]) => [layer, [...set].sort((a, b) => a - b)]));
+}
+
+function graphLayer(
+  layer: Layer,
+  used: readonly number[],
+  ref: (layer: Layer, node: number, tensor: number) => TensorRef,
+  masked: Set<string>,
+): GraphLayer {
+  const config = layer.getConfig();
+  const nodes = used.map((index): GraphNode => {
+    const node: LayerNode = layer.inboundNodes[index]!;
+    return {
+      inputs: node.inboundLayers.map((inbound, i) =>
+        ref(inbound, node.nodeIndices[i]!, node.tensorIndices[i]!)
+      ),
+      outputs: node.outputTensors.map((t) => ({ shape: t.shape, dtype: t.dtype as DType })),
+      callArgs: node.callArgs ?? {},
+    };
+  });
+  const begins = layer.getClassName() === "Masking" || config["maskZero"] === true;
+  const handsOn = layer.supportsMasking && config["returnSequences"] !== false &&
+    nodes.some((node) => node.inputs.some((input) => masked.has(input.layer)));
+  if (begins || handsOn) masked.add(layer.name);
+  return {
+    name: layer.name,
+    className: layer.getClassName(),
+    config,
+    nodes,
+    weights: layer.weights.map((w) => ({
+      name: w.originalName,
+      shape: w.shape,
+      dtype: w.dtype as DType,
+      trainable: w.trainable && layer.trainable,
+    })),
+    masks: begins || handsOn,
+  };
+}
+
+function symbolicRef(
+  t: tf.SymbolicTensor,
+  ref: (layer: Layer, node: number, tensor: number) => TensorRef,
+): TensorRef {
+  const { sourceLayer, nodeIndex, tensorIndex } = t as unknown as {
+    sourceLayer: Layer;
+    nodeIndex: number;
+    tensorIndex: number;
+  };
+  return ref(sourceLayer, nodeIndex, tensorIndex);
+}

@@ -1,0 +1,25 @@
+/**
+ * Layers and gradients that replace tfjs-layers' own, under their own names, where a stage is rebuilt: a user's
+ * model needs no change. Only workers call this; the caller's TensorFlow.js stays as it is.
+ * @module
+ */
+import { tf } from "../../deps.ts";
+import { batchNormalization } from "./batch_normalization.ts";
+import { registerBatchNormGradient } from "./batch_norm_kernel.ts";
+import { conv2d } from "./conv2d.ts";
+import { dense } from "./dense.ts";
+import { randomLayers } from "./random_layers.ts";
+import { registerReluGradient } from "./relu_gradient.ts";
+
+let registered = false;
+
+/** Registers them all, once. */
+export function registerLayers(): void {
+  if (registered) return;
+  registered = true;
+  for (const layer of [batchNormalization(), conv2d(), dense(), ...randomLayers()]) {
+    tf.serialization.registerClass(layer as never);
+  }
+  registerReluGradient();
+  registerBatchNormGradient();
+}
