@@ -17,15 +17,34 @@ export interface Recording {
   dispose(): void;
 }
 
+/**
+ * A gradient that is a sum over the batch axis of both inputs: those of several micro-batches, joined along
+ * that axis, give the sum of their gradients in one call.
+ */
+export interface OverBatch {
+  readonly inputs: readonly [x: tf.Tensor, dy: tf.Tensor];
+  run(x: tf.Tensor, dy: tf.Tensor): tf.Tensor;
+}
+
+/** A thunk that knows it. */
+export type GradientThunk = (() => tf.Tensor) & { overBatch?: OverBatch };
+
+/** Makes a thunk of a gradient that is a sum over the batch axis. */
+export function overBatch(x: tf.Tensor, dy: tf.Tensor, run: OverBatch["run"]): GradientThunk {
+  return Object.assign(() => run(x, dy), { overBatch: { inputs: [x, dy] as const, run } });
+}
+
 /** A gradient thunk that W has still to run. */
 export interface PendingGradient {
   /** The weight, or a tensor made from weights alone. */
   readonly target: tf.Tensor;
-  readonly key: string;
   readonly node: TapeNode;
-  readonly dys: readonly (tf.Tensor | undefined)[];
+  readonly overBatch: OverBatch | undefined;
   run(): tf.Tensor;
 }
+
+/** Runs `body`, the part of a backward that belongs to one recorded op. */
+export type Around = <T>(node: TapeNode, body: () => T) => T;
 
 /** What B leaves behind. */
 export interface BackwardResult {
@@ -116,6 +135,7 @@ export function backward(
   outputGradients: readonly (tf.Tensor | undefined)[],
   inputs: readonly tf.Tensor[],
   { weights, differentiable }: Dependence,
+  around: Around = (_node, body) => body(),
 ): BackwardResult {
   const gradients = new Gradients(inputs);
   recording.outputs.forEach((output, i) => gradients.give(output, outputGradients[i]));
@@ -123,12 +143,13 @@ export function backward(
   for (const node of backwards(recording.nodes)) {
     if (!node.outputs.some((t) => differentiable.has(t.id))) continue;
     let kept = false;
-    runNode(node, gradients, (target, key, thunk, dys) => {
-      if (weights.has(target.id)) {
-        pending.push({ target, key, node, dys, run: () => derive(thunk, dys) });
-        kept = true;
-      } else if (differentiable.has(target.id)) gradients.add(target, derive(thunk, dys));
-    });
+    around(node, () =>
+      runNode(node, gradients, (target, thunk, dys) => {
+        if (weights.has(target.id)) {
+          pending.push({ target, node, overBatch: thunk.overBatch, run: () => derive(thunk, dys) });
+          kept = true;
+        } else if (differentiable.has(target.id)) gradients.add(target, derive(thunk, dys));
+      }));
     gradients.done(node.outputs, kept);
   }
   return { inputGradients: inputs.map((t) => gradients.get(t)), pending };
@@ -150,7 +171,7 @@ export function weightGradients(
   for (const gradient of pending) gradients.add(gradient.target, run(gradient));
   for (const node of backwards(recording.nodes)) {
     if (node.outputs.some((t) => activations.has(t.id))) continue;
-    runNode(node, gradients, (x, _key, thunk, dys) => {
+    runNode(node, gradients, (x, thunk, dys) => {
       if (weights.has(x.id)) gradients.add(x, derive(thunk, dys));
     });
   }
@@ -203,7 +224,7 @@ class Gradients {
 function runNode(
   node: TapeNode,
   gradients: Gradients,
-  visit: (x: tf.Tensor, key: string, thunk: () => tf.Tensor, dys: readonly (tf.Tensor | undefined)[]) => void,
+  visit: (x: tf.Tensor, thunk: GradientThunk, dys: readonly (tf.Tensor | undefined)[]) => void,
 ): void {
   const dys = node.outputs.map((t) => gradients.get(t));
   if (dys.every((dy) => dy === undefined)) return;
@@ -213,7 +234,7 @@ function runNode(
   const thunks = node.gradient(dys);
   for (const key of Object.keys(thunks)) {
     const x = node.inputs[key];
-    if (x !== undefined) visit(x, key, thunks[key]!, dys);
+    if (x !== undefined) visit(x, thunks[key]!, dys);
   }
 }
 

@@ -8,6 +8,7 @@ import { batchNormalization } from "./batch_normalization.ts";
 import { registerBatchNormGradient } from "./batch_norm_kernel.ts";
 import { conv2d } from "./conv2d.ts";
 import { dense } from "./dense.ts";
+import { registerLinearGradients } from "./linear_gradients.ts";
 import { randomLayers } from "./random_layers.ts";
 import { registerReluGradient } from "./relu_gradient.ts";
 
@@ -22,4 +23,5 @@ export function registerLayers(): void {
   }
   registerReluGradient();
   registerBatchNormGradient();
+  registerLinearGradients();
 }

@@ -1,0 +1,294 @@
+/** A stage whose F, B, W and update run as one call into TensorFlow each. @module */
+import type { TensorSpec } from "../../ring/dtype.ts";
+import type { MicroBatch, StageExecutor, Value, Workload } from "../../stages/executor.ts";
+import type { OptimizerSpec, UpdateScalars } from "../../stages/optimizers.ts";
+import type { StageModel } from "../../stages/stage_model.ts";
+import { tf } from "../../deps.ts";
+import { idOf, type NodeBackend } from "./backend.ts";
+import type { Frame } from "./call_plan.ts";
+import { aliveFunctions } from "./captured_function.ts";
+import { captureInference, type InferenceProgram } from "./captured_inference.ts";
+import { captureTraining, type StatisticsCall, type TrainProgram } from "./captured_program.ts";
+import { CapturedUpdate, type UpdateVariables } from "./captured_update.ts";
+import { TF_FLOAT } from "./dtypes.ts";
+import { drawHandles } from "./random.ts";
+import { newHandle, readHandle } from "./tensor.ts";
+import { Variable } from "./variable.ts";
+
+/** Programs kept; the one used longest ago makes room. */
+const MAX_PROGRAMS = 16;
+
+/** One micro-batch between its F and its last backward. */
+interface InFlight {
+  readonly program: TrainProgram;
+  readonly frame: Frame;
+}
+
+/** Executes a stage by captured functions. A `Value` is a tensor handle (`bigint`). */
+export class CapturedStage implements StageExecutor {
+  readonly #backend: NodeBackend;
+  readonly #variables: UpdateVariables;
+  readonly #update: CapturedUpdate | undefined;
+  readonly #programs = new Map<string, TrainProgram | InferenceProgram>();
+  readonly #inFlight = new Map<number, InFlight>();
+  #results: bigint[] = [];
+  #firstWeight = true;
+
+  /** @param optimizer undefined for a stage that is not trained */
+  constructor(
+    backend: NodeBackend,
+    readonly model: StageModel,
+    readonly seed: number,
+    optimizer: OptimizerSpec | undefined,
+  ) {
+    this.#backend = backend;
+    const { context } = backend.binding;
+    const variable = (name: string, spec: TensorSpec) => new Variable(context, name, spec);
+    const weights = model.weights.map(({ spec, variable: layer }) => {
+      const weight = variable(`${spec.layer}/${spec.index}`, spec);
+      backend.binding.bindVariable(idOf(backend, layer.val), weight);
+      return weight;
+    });
+    const accumulators = model.weights.map(({ spec }) => {
+      if (!spec.trainable || !optimizer) return undefined;
+      const accumulator = variable(`${spec.layer}/${spec.index}/gradient`, spec);
+      accumulator.assign(new Float32Array(accumulator.byteLength / 4));
+      return accumulator;
+    });
+    this.#variables = { weights, accumulators, statistics: undefined, statisticsOrder: [] };
+    this.#update = optimizer && new CapturedUpdate(backend, model, this.#variables, optimizer);
+  }
+
+  prepare(workload: Workload): number {
+    const key = JSON.stringify(workload);
+    if (this.#programs.has(key)) return 0;
+    const start = performance.now();
+    this.#program(workload);
+    return (performance.now() - start) / 1000;
+  }
+
+  forward(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    const program = this.#program(workload) as TrainProgram;
+    const frame = this.#frame(program, microBatch, inputs, targets);
+    this.#drawRandom(program, frame, microBatch);
+    const out = program.F.call([frame]);
+    const outputs = Array.from(out.subarray(0, program.outputCount));
+    if (program.hasResults) this.#results.push(out[program.outputCount]!);
+    frame.saved = out.slice(out.length - program.layout.saved.length);
+    this.#inFlight.set(microBatch.index, { program, frame });
+    if (!program.B && !program.BW) this.#finish(microBatch.index);
+    return outputs;
+  }
+
+  backward(index: number, outputGradients: readonly Value[]): Value[] {
+    const flight = this.#inFlight.get(index);
+    if (!flight) return []; // nothing to train here, and nobody waits for gradients
+    const { program, frame } = flight;
+    const { arguments: places } = program.layout;
+    program.outputGradients.forEach((argument, i) => {
+      frame.arguments[places.indexOf(argument)] = outputGradients[i] as bigint;
+    });
+    if (program.BW) {
+      const out = (this.#firstWeight ? program.BW.first : program.BW.later).call([frame]);
+      this.#firstWeight = false;
+      this.#finish(index);
+      return Array.from(out);
+    }
+    const out = program.B!.call([frame]);
+    frame.extra = out.slice(program.inputGradientCount);
+    if (!program.W) this.#finish(index);
+    else {
+      program.savedForW.forEach((needed, i) => {
+        if (!needed) this.#delete(frame.saved, i);
+      });
+    }
+    return Array.from(out.subarray(0, program.inputGradientCount));
+  }
+
+  weight(indices: readonly number[]): void {
+    const flights = indices.map((index) => this.#inFlight.get(index));
+    const [first] = flights;
+    if (first) {
+      const together = indices.length === 1 ? first.program.W : first.program.batchedW.get(indices.length);
+      const same = flights.every((flight) => flight!.program === first.program);
+      const groups = together && same ? [flights] : flights.map((flight) => [flight]);
+      for (const group of groups) {
+        const { program } = group[0]!;
+        const plans = group.length === 1 ? program.W! : program.batchedW.get(group.length)!;
+        (this.#firstWeight ? plans.first : plans.later).call(group.map((flight) => flight!.frame));
+        this.#firstWeight = false;
+      }
+    }
+    for (const index of indices) this.#finish(index);
+  }
+
+  update(scalars: UpdateScalars): number {
+    this.#firstWeight = true;
+    return this.#update!.run(scalars);
+  }
+
+  infer(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    const program = this.#program(workload) as InferenceProgram;
+    const frame = this.#frame(program, microBatch, inputs, targets);
+    const out = program.F.call([frame]);
+    if (program.hasResults) this.#results.push(out[program.outputCount]!);
+    this.#freeAll(frame.arguments);
+    return Array.from(out.subarray(0, program.outputCount));
+  }
+
+  takeResults(): Float32Array {
+    const { context } = this.#backend.binding;
+    let sum = new Float32Array(0);
+    for (const handle of this.#results.splice(0)) {
+      const values = readHandle(context, handle) as Float32Array;
+      context.tf.TFE_DeleteTensorHandle(handle);
+      sum = sum.length === 0 ? values as Float32Array<ArrayBuffer> : sum.map((v, i) => v + values[i]!);
+    }
+    return sum;
+  }
+
+  loadWeights(memory: SharedArrayBuffer): void {
+    this.model.weights.forEach(({ spec }, i) => {
+      const weight = this.#variables.weights[i]!;
+      weight.assignBytes(new Uint8Array(memory, spec.offset, weight.byteLength));
+    });
+  }
+
+  storeWeights(memory: SharedArrayBuffer): void {
+    this.model.weights.forEach(({ spec }, i) => {
+      const weight = this.#variables.weights[i]!;
+      weight.copyTo(new Uint8Array(memory, spec.offset, weight.byteLength));
+    });
+  }
+
+  reset(): void {
+    for (const index of [...this.#inFlight.keys()]) this.#finish(index);
+    for (const handle of this.#results.splice(0)) {
+      this.#backend.binding.context.tf.TFE_DeleteTensorHandle(handle);
+    }
+    const { accumulators, statistics } = this.#variables;
+    for (const variable of [...accumulators, statistics]) {
+      variable?.assign(new Float32Array(variable.byteLength / 4));
+    }
+    this.#firstWeight = true;
+  }
+
+  counts(): Record<string, number> {
+    return {
+      tensors: tf.memory().numTensors,
+      handles: this.#backend.binding.getNumOfTensors(),
+      functions: aliveFunctions,
+      inFlight: this.#inFlight.size,
+    };
+  }
+
+  dispose(): void {
+    this.reset();
+    for (const program of this.#programs.values()) for (const f of program.functions) f.dispose();
+    this.#programs.clear();
+    this.#update?.dispose();
+    this.model.dispose();
+    const { weights, accumulators, statistics } = this.#variables;
+    for (const variable of [...weights, ...accumulators, statistics]) variable?.dispose();
+  }
+
+  #program(workload: Workload): TrainProgram | InferenceProgram {
+    const key = JSON.stringify(workload);
+    const known = this.#programs.get(key);
+    if (known) {
+      this.#programs.delete(key); // to the end: the order is that of use
+      this.#programs.set(key, known);
+      return known;
+    }
+    let program: TrainProgram | InferenceProgram;
+    if (workload.mode === "train") {
+      const { accumulators } = this.#variables;
+      const statistics = (order: readonly StatisticsCall[]) => this.#statistics(order);
+      const made = captureTraining(this.#backend, this.model, { accumulators, statistics }, workload);
+      this.#update?.prepare(made.added);
+      program = made;
+    } else program = captureInference(this.#backend, this.model, workload);
+    this.#programs.set(key, program);
+    if (this.#programs.size > MAX_PROGRAMS) this.#evict();
+    return program;
+  }
+
+  #evict(): void {
+    const busy = new Set<unknown>([...this.#inFlight.values()].map(({ program }) => program));
+    for (const [key, program] of this.#programs) {
+      if (busy.has(program)) continue;
+      for (const f of program.functions) f.dispose();
+      this.#programs.delete(key);
+      return;
+    }
+  }
+
+  #statistics(order: readonly StatisticsCall[]): Variable {
+    const variables = this.#variables;
+    if (!variables.statistics) {
+      const channels = order.reduce((sum, call) => sum + call.channels, 0);
+      variables.statistics = new Variable(this.#backend.binding.context, "statistics", {
+        shape: [3 * channels],
+        dtype: "float32",
+      });
+      variables.statistics.assign(new Float32Array(3 * channels));
+      variables.statisticsOrder = order;
+    }
+    return variables.statistics;
+  }
+
+  #frame(
+    program: TrainProgram | InferenceProgram,
+    { size, batchSize }: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+  ): Frame {
+    const { arguments: places } = program.layout;
+    const values = new BigUint64Array(places.length);
+    program.inputs.forEach((argument, i) => values[places.indexOf(argument)] = inputs[i] as bigint);
+    program.targets.forEach((argument, i) => values[places.indexOf(argument)] = targets[i] as bigint);
+    const share = newHandle(this.#backend.binding.context, TF_FLOAT, [], Float32Array.of(size / batchSize));
+    values[places.indexOf(program.share)] = share;
+    return { arguments: values, saved: new BigUint64Array(0), extra: new BigUint64Array(0) };
+  }
+
+  #drawRandom(program: TrainProgram, frame: Frame, { step, firstSample }: MicroBatch): void {
+    const { arguments: places } = program.layout;
+    for (const draw of program.draws) {
+      const [key, counter] = drawHandles(this.#backend, draw, { seed: this.seed, step, firstSample });
+      frame.arguments[places.indexOf(draw.key)] = key;
+      frame.arguments[places.indexOf(draw.counter)] = counter;
+    }
+  }
+
+  /** Frees what a micro-batch still holds. */
+  #finish(index: number): void {
+    const flight = this.#inFlight.get(index);
+    if (!flight) return;
+    this.#inFlight.delete(index);
+    this.#freeAll(flight.frame.arguments);
+    this.#freeAll(flight.frame.saved);
+    this.#freeAll(flight.frame.extra);
+  }
+
+  #freeAll(handles: BigUint64Array): void {
+    for (let i = 0; i < handles.length; i++) this.#delete(handles, i);
+  }
+
+  #delete(handles: BigUint64Array, i: number): void {
+    const handle = handles[i]!;
+    if (handle === 0n) return;
+    this.#backend.binding.context.tf.TFE_DeleteTensorHandle(handle);
+    handles[i] = 0n;
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What a stage's actions are asked of: F, B, W and the update over one engine's tensors. The interpreter moves
+ * messages; an executor computes.
+ * @module
+ */
+import type { TensorSpec } from "../ring/dtype.ts";
+import type { UpdateScalars } from "./optimizers.ts";
+
+/** An engine's tensor; only the engine that made it knows what it is. */
+export type Value = unknown;
+
+/** One micro-batch of one step. */
+export interface MicroBatch {
+  /** Index within the step. */
+  readonly index: number;
+  /** Optimizer step. */
+  readonly step: number;
+  /** Index of its first sample within the batch. */
+  readonly firstSample: number;
+  /** Its samples. */
+  readonly size: number;
+  /** The batch's samples. */
+  readonly batchSize: number;
+}
+
+/** What a stage is about to run, so that it can be captured before the first step. */
+export interface Workload {
+  /** Shapes and dtypes of the stage's inputs, per micro-batch. */
+  readonly inputs: readonly TensorSpec[];
+  /** The same of the targets of the model's outputs that lie here. */
+  readonly targets: readonly TensorSpec[];
+  readonly mode: "train" | "evaluate" | "predict";
+  /** Training: whether W runs apart from B. */
+  readonly split: boolean;
+  /** Training: numbers of micro-batches that one W may take. */
+  readonly weightBatches: readonly number[];
+}
+
+/** One stage on one engine. Values that it is given become its own; those that it returns, the caller's. */
+export interface StageExecutor {
+  /** Captures what `workload` needs. @returns seconds spent */
+  prepare(workload: Workload): number;
+  /** F. @returns tensors for the next stage */
+  forward(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[];
+  /**
+   * B, or B and W as one.
+   *
+   * @param outputGradients those of the outputs that need one, in order
+   * @returns gradients of the inputs that need one, in order
+   */
+  backward(index: number, outputGradients: readonly Value[]): Value[];
+  /** W of these micro-batches, in one call. */
+  weight(indices: readonly number[]): void;
+  /** The optimizer's update, from the gradients accumulated since the last. @returns the layers' penalty */
+  update(scalars: UpdateScalars): number;
+  /** Forward without training. @returns tensors for the next stage, and in mode "predict" the model's outputs */
+  infer(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[];
+  /** `[1 + metrics]`: shares of loss and metrics summed since the last call; empty where no output lies here. */
+  takeResults(): Float32Array;
+  /** Copies weights from the memory that they travel through. */
+  loadWeights(memory: SharedArrayBuffer): void;
+  /** Copies weights to it. */
+  storeWeights(memory: SharedArrayBuffer): void;
+  /** Drops micro-batches in flight and gradients accumulated, after a run that failed. */
+  reset(): void;
+  /** Tensors, handles and functions alive, to see that none leak. */
+  counts(): Readonly<Record<string, number>>;
+  dispose(): void;
+}
+
+/** How an engine's tensors meet the memory of rings. */
+export interface EngineTensors {
+  /**
+   * A tensor over a message's payload.
+   *
+   * @returns `inPlace` if the payload must stay as it is while the tensor lives
+   */
+  receive(spec: TensorSpec, payload: Uint8Array<SharedArrayBuffer>): { value: Value; inPlace: boolean };
+  /** Shape and dtype. */
+  specOf(value: Value): TensorSpec;
+  /** Bytes that `copyTo` will write. */
+  byteLengthOf(value: Value): number;
+  /** Copies a tensor into a message's payload. */
+  copyTo(value: Value, payload: Uint8Array): void;
+  free(value: Value): void;
+}

@@ -1,0 +1,87 @@
+/** Losses and metrics by the names and rules of tfjs-layers. @module */
+import { tf } from "../deps.ts";
+import { fromPortable, type FunctionLike, type PortableFunction, toPortable } from "./functions.ts";
+import { internals, type LossFunction } from "./tfjs.ts";
+
+/** One value, one per output, or by output name. */
+export type PerOutput<T> = T | readonly T[] | Readonly<Record<string, T>>;
+
+/** Loss and metrics as `compile` takes them. */
+export interface LossArgs {
+  readonly loss: PerOutput<FunctionLike>;
+  readonly metrics?:
+    | FunctionLike
+    | readonly FunctionLike[]
+    | Readonly<Record<string, FunctionLike | FunctionLike[]>>;
+}
+
+/** The same as plain data. */
+export interface PortableLosses {
+  readonly loss: unknown;
+  readonly metrics: unknown;
+}
+
+/** An output of the model, as far as losses care. */
+export interface OutputSpec {
+  readonly name: string;
+  readonly shape: readonly (number | null)[];
+}
+
+/** What a stage computes at its outputs. */
+export interface ResolvedLosses {
+  /** One per output of the model. */
+  readonly losses: readonly LossFunction[];
+  /** Metric and the output that it looks at. */
+  readonly metrics: readonly (readonly [LossFunction, number])[];
+  /** "loss", then the metrics' names. */
+  readonly names: readonly string[];
+}
+
+/** Makes loss and metrics portable. @throws {TypeError} naming what cannot be sent */
+export function portableLosses({ loss, metrics }: LossArgs): PortableLosses {
+  return {
+    loss: mapLeaves(loss, (f) => toPortable("loss", f as FunctionLike)),
+    metrics: metrics === undefined
+      ? undefined
+      : mapLeaves(metrics, (f) => toPortable("metric", f as FunctionLike)),
+  };
+}
+
+/**
+ * Resolves names as `tf.LayersModel.compile` does, by letting it: "accuracy" depends on the loss and on the
+ * output's shape.
+ */
+export async function resolveLosses(
+  outputs: readonly OutputSpec[],
+  portable: PortableLosses,
+): Promise<ResolvedLosses> {
+  const loss = await mapLeavesAsync(portable.loss, (f) => fromPortable(f as PortableFunction));
+  const metrics = await mapLeavesAsync(portable.metrics, (f) => fromPortable(f as PortableFunction));
+  const inputs = outputs.map(({ shape }) => tf.input({ batchShape: [...shape] }));
+  const ends = outputs.map(({ name }, i) =>
+    tf.layers.activation({ activation: "linear", name }).apply(inputs[i]!) as tf.SymbolicTensor
+  );
+  const stub = tf.model({ inputs, outputs: ends });
+  stub.compile({ optimizer: "sgd", loss: loss as string, metrics: metrics as string[] });
+  const { lossFunctions, metricsTensors, metricsNames } = internals(stub);
+  return { losses: lossFunctions, metrics: metricsTensors, names: metricsNames };
+}
+
+function isLeaf(value: unknown): boolean {
+  return typeof value !== "object" || value === null || "module" in value || "source" in value;
+}
+
+function mapLeaves(value: unknown, f: (leaf: unknown) => unknown): unknown {
+  if (isLeaf(value)) return value === undefined ? undefined : f(value);
+  if (Array.isArray(value)) return value.map((item) => mapLeaves(item, f));
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, mapLeaves(item, f)]));
+}
+
+async function mapLeavesAsync(value: unknown, f: (leaf: unknown) => Promise<unknown>): Promise<unknown> {
+  if (isLeaf(value)) return value === undefined ? undefined : await f(value);
+  if (Array.isArray(value)) return await Promise.all(value.map((item) => mapLeavesAsync(item, f)));
+  const entries = Object.entries(value as object);
+  return Object.fromEntries(
+    await Promise.all(entries.map(async ([key, item]) => [key, await mapLeavesAsync(item, f)] as const)),
+  );
+}

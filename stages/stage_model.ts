@@ -1,0 +1,209 @@
+/** The layers of one stage, rebuilt from their configs, and the forward that they run. @module */
+import { tf } from "../deps.ts";
+import { type BatchStatistics, type RandomSource, withContext } from "./context.ts";
+import { type GraphLayer, refKey } from "./graph.ts";
+import type { BatchNormalizationFields } from "./layers/batch_normalization.ts";
+import { registerLayers } from "./layers/register.ts";
+import type { ResolvedLosses } from "./losses.ts";
+import type { StageConfig, StageWeight } from "./stage_config.ts";
+import { internals, type Layer, layerClass, type LayerVariable, type Model } from "./tfjs.ts";
+
+/** A weight with the variable that the stage's layers read it from. */
+export interface BoundWeight {
+  readonly spec: StageWeight;
+  readonly variable: LayerVariable;
+}
+
+/** What a forward of a stage answers with. */
+export interface StageForward {
+  /** For the next stage, in the order of the config's `outputs`. */
+  readonly outputs: tf.Tensor[];
+  /** The micro-batch's share of the batch's loss, to be differentiated; undefined where no output lies here. */
+  readonly loss: tf.Tensor | undefined;
+  /** `[1 + metrics]`: shares of loss and metrics of the model's outputs that lie here, 0 for others'. */
+  readonly results: tf.Tensor | undefined;
+  readonly statistics: readonly BatchStatistics[];
+}
+
+/** Told when a layer begins and ends to compute. */
+export interface LayerProbe {
+  enter(layer: string): void;
+  leave(layer: string): void;
+}
+
+/** One stage's layers. */
+export class StageModel {
+  readonly model: tf.LayersModel;
+  readonly weights: readonly BoundWeight[];
+  readonly batchNorms: ReadonlyMap<string, BatchNormalizationFields>;
+  /** The layer that computes right now: errors name it. */
+  currentLayer: string | undefined;
+  probe: LayerProbe | undefined;
+  readonly #inner: Model;
+  readonly #layers = new Map<string, Layer>();
+  /** Which of the model's outputs each wanted tensor is: a tensor may be wanted twice. */
+  #wanted: number[] = [];
+
+  constructor(readonly config: StageConfig, readonly losses: ResolvedLosses | undefined) {
+    registerLayers();
+    this.model = this.#build();
+    this.#inner = internals(this.model);
+    this.weights = config.weights.map((spec) => ({
+      spec,
+      variable: this.#layers.get(spec.layer)!.weights[spec.index]!,
+    }));
+    this.batchNorms = new Map(this.#batchNorms());
+  }
+
+  /** Weights that are trained. */
+  get trainable(): BoundWeight[] {
+    return this.weights.filter(({ spec }) => spec.trainable);
+  }
+
+  /**
+   * Runs the layers on one micro-batch.
+   *
+   * @param inputs in the order of the config's `inputs`
+   * @param targets in the order of the config's `modelOutputs`
+   * @param share the micro-batch's samples divided by the batch's, a scalar
+   */
+  train(inputs: tf.Tensor[], targets: tf.Tensor[], share: tf.Tensor, random: RandomSource): StageForward {
+    const statistics: BatchStatistics[] = [];
+    const made = withContext({ random, statistics }, () => this.#call(inputs, true));
+    const outputs = made.slice(0, this.config.outputs.length);
+    const predictions = made.slice(outputs.length);
+    return { outputs, ...this.#score(predictions, targets, share), statistics };
+  }
+
+  /** As `train`, without training: running statistics, no dropout. */
+  evaluate(inputs: tf.Tensor[], targets: tf.Tensor[], share: tf.Tensor): StageForward {
+    const made = this.#call(inputs, false);
+    const outputs = made.slice(0, this.config.outputs.length);
+    return { outputs, ...this.#score(made.slice(outputs.length), targets, share), statistics: [] };
+  }
+
+  /** Outputs for the next stage, then the model's outputs that lie here. */
+  predict(inputs: tf.Tensor[]): tf.Tensor[] {
+    return this.#call(inputs, false);
+  }
+
+  /** The sum of the layers' penalties; undefined if no layer has one. */
+  penalty(): tf.Tensor | undefined {
+    if (!this.penalized) return undefined;
+    return tf.tidy(() => this.#inner.calculateLosses().reduce((a, b) => tf.add(a, b)) as tf.Tensor);
+  }
+
+  /** Whether a layer has a regularizer. */
+  get penalized(): boolean {
+    return this.#inner.layers.some((layer) => layer.losses.length > 0);
+  }
+
+  /** Frees the layers' weights. */
+  dispose(): void {
+    this.model.dispose();
+  }
+
+  #call(inputs: tf.Tensor[], training: boolean): tf.Tensor[] {
+    const out = this.#inner.call(inputs, { training });
+    const made = Array.isArray(out) ? out : [out];
+    return this.#wanted.map((i) => made[i]!);
+  }
+
+  #score(
+    predictions: tf.Tensor[],
+    targets: tf.Tensor[],
+    share: tf.Tensor,
+  ): { loss: tf.Tensor | undefined; results: tf.Tensor | undefined } {
+    const { losses, config } = this;
+    if (!losses || predictions.length === 0) return { loss: undefined, results: undefined };
+    this.currentLayer = "loss";
+    const parts = config.modelOutputs.map(({ output }, i) =>
+      tf.mean(losses.losses[output]!(targets[i]!, predictions[i]!))
+    );
+    const loss = tf.mul(parts.reduce((a, b) => tf.add(a, b)), share) as tf.Tensor;
+    const metrics = losses.metrics.map(([metric, output]) => {
+      const i = config.modelOutputs.findIndex((m) => m.output === output);
+      if (i < 0) return tf.scalar(0);
+      return tf.mul(tf.mean(tf.cast(metric(targets[i]!, predictions[i]!), "float32")), share);
+    });
+    return { loss, results: tf.stack([loss, ...metrics]) };
+  }
+
+  #build(): tf.LayersModel {
+    const { config } = this;
+    const tensors = new Map<string, tf.SymbolicTensor>();
+    const inputs = config.inputs.map((input, i) => {
+      const t = tf.input({
+        batchShape: [null, ...input.shape.slice(1)],
+        dtype: input.dtype as tf.DataType,
+        name: `stage${config.index}_input${i}`,
+      });
+      tensors.set(refKey(input.ref), t);
+      return t;
+    });
+    for (const layer of config.layers) this.#layers.set(layer.name, this.#rebuild(layer));
+    let open = config.layers.flatMap((layer) =>
+      layer.nodes.map((node, i) => ({ layer: layer.name, node, i }))
+    );
+    while (open.length > 0) {
+      const later: typeof open = [];
+      for (const use of open) {
+        const from = use.node.inputs.map((ref) => tensors.get(refKey(ref)));
+        if (from.some((t) => t === undefined)) {
+          later.push(use);
+          continue;
+        }
+        const layer = this.#layers.get(use.layer) as unknown as {
+          apply(inputs: unknown, kwargs: unknown): tf.SymbolicTensor | tf.SymbolicTensor[];
+        };
+        const out = layer.apply(from.length === 1 ? from[0] : from, use.node.callArgs);
+        (Array.isArray(out) ? out : [out]).forEach((t, tensor) =>
+          tensors.set(refKey({ layer: use.layer, node: use.i, tensor }), t)
+        );
+      }
+      if (later.length === open.length) {
+        throw new Error(`Cannot rebuild layer "${later[0]!.layer}": inputs are missing`);
+      }
+      open = later;
+    }
+    const wanted = [...config.outputs, ...config.modelOutputs].map(({ ref }) => tensors.get(refKey(ref))!);
+    const outputs = [...new Set(wanted)];
+    this.#wanted = wanted.map((t) => outputs.indexOf(t));
+    return tf.model({ inputs, outputs, name: `stage_${config.index}` });
+  }
+
+  #rebuild({ className, config, name }: GraphLayer): Layer {
+    const cls = layerClass(className) as unknown as {
+      fromConfig(cls: unknown, config: unknown, custom: unknown, fastWeightInit: boolean): Layer;
+    };
+    const layer = cls.fromConfig(cls, structuredClone(config), {}, true);
+    // Weights are set from the caller's model: do not draw them.
+    (layer as unknown as { setFastWeightInitDuringBuild(fast: boolean): void }).setFastWeightInitDuringBuild(
+      true,
+    );
+    const call = layer.call.bind(layer);
+    layer.call = (inputs, kwargs) => {
+      this.currentLayer = name;
+      this.probe?.enter(name);
+      try {
+        return call(inputs, kwargs);
+      } finally {
+        this.probe?.leave(name);
+      }
+    };
+    return layer;
+  }
+
+  *#batchNorms(
+    layers: Iterable<Layer> = this.#layers.values(),
+  ): Generator<[string, BatchNormalizationFields]> {
+    for (const layer of layers) {
+      if (layer.getClassName() === "BatchNormalization") {
+        yield [layer.name, layer as unknown as BatchNormalizationFields];
+      }
+      const { layers: nested, layer: wrapped } = layer as unknown as { layers?: Layer[]; layer?: Layer };
+      if (Array.isArray(nested)) yield* this.#batchNorms(nested);
+      if (wrapped) yield* this.#batchNorms([wrapped]);
+    }
+  }
+}
