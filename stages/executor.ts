@@ -38,6 +38,8 @@ export interface Workload {
 
 /** One stage on one engine. Values that it is given become its own; those that it returns, the caller's. */
 export interface StageExecutor {
+  /** Milliseconds spent inside the engine so far. */
+  readonly engineMs: number;
   /** Captures what `workload` needs. @returns seconds spent */
   prepare(workload: Workload): number;
   /** F. @returns tensors for the next stage */

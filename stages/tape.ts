@@ -250,7 +250,7 @@ function* backwards<T>(items: readonly T[]): Generator<T> {
 
 function bind(): Pick<ReturnType<typeof engine>, "state" | "startScope" | "endScope"> {
   const e = engine();
-  if (!e.state || !("activeTape" in e.state) || typeof e.state.gradientDepth !== "number") {
+  if (typeof e.state?.gradientDepth !== "number" || typeof e.state.kernelDepth !== "number") {
     throw new Error(
       `Cannot record: the engine of TensorFlow.js ${tf.version.tfjs} is not the one Stagger knows (4.22)`,
     );

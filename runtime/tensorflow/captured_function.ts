@@ -6,8 +6,11 @@ import { typeAttr } from "./attributes.ts";
 
 let defined = 0;
 
-/** How many captured functions are alive in this worker. */
-export let aliveFunctions = 0;
+/** Counters of this worker's captured functions. */
+export const functionCounters = {
+  /** Defined and not removed. */ alive: 0,
+  /** Milliseconds inside TensorFlow. */ ms: 0,
+};
 
 const EXECUTOR = cstring("executor_type");
 /** Keeps a device to one core at the same speed; the default executor uses more, however it is configured. */
@@ -69,7 +72,7 @@ export class CapturedFunction {
     context.check(`Capture ${recorder.label}`);
     tf.TFE_ContextAddFunction(context.pointer, this.#pointer, status);
     context.check(`Define ${recorder.label}`);
-    aliveFunctions++;
+    functionCounters.alive++;
   }
 
   /**
@@ -89,7 +92,9 @@ export class CapturedFunction {
       tf.TFE_OpAddInputList(op, inputs, inputs.length, status);
       context.check(`Give ${this.name} its inputs`);
       this.#count[0] = this.outputCount;
+      const start = performance.now();
       tf.TFE_Execute(op, this.#outputs, this.#count, status);
+      functionCounters.ms += performance.now() - start;
       context.check(`Run ${this.name}`);
       return this.#outputs.slice();
     } finally {
@@ -103,7 +108,7 @@ export class CapturedFunction {
     tf.TFE_ContextRemoveFunction(pointer, this.#key, status);
     tf.TF_DeleteFunction(this.#pointer);
     this.#context.check(`Remove ${this.name}`);
-    aliveFunctions--;
+    functionCounters.alive--;
   }
 }
 

@@ -6,7 +6,7 @@ import type { StageModel } from "../../stages/stage_model.ts";
 import { tf } from "../../deps.ts";
 import { idOf, type NodeBackend } from "./backend.ts";
 import type { Frame } from "./call_plan.ts";
-import { aliveFunctions } from "./captured_function.ts";
+import { functionCounters } from "./captured_function.ts";
 import { captureInference, type InferenceProgram } from "./captured_inference.ts";
 import { captureTraining, type StatisticsCall, type TrainProgram } from "./captured_program.ts";
 import { CapturedUpdate, type UpdateVariables } from "./captured_update.ts";
@@ -57,6 +57,10 @@ export class CapturedStage implements StageExecutor {
     });
     this.#variables = { weights, accumulators, statistics: undefined, statisticsOrder: [] };
     this.#update = optimizer && new CapturedUpdate(backend, model, this.#variables, optimizer);
+  }
+
+  get engineMs(): number {
+    return functionCounters.ms;
   }
 
   prepare(workload: Workload): number {
@@ -187,7 +191,7 @@ export class CapturedStage implements StageExecutor {
     return {
       tensors: tf.memory().numTensors,
       handles: this.#backend.binding.getNumOfTensors(),
-      functions: aliveFunctions,
+      functions: functionCounters.alive,
       inFlight: this.#inFlight.size,
     };
   }

@@ -1,0 +1,145 @@
+/** What the tables say of a strategy, and how each figure is written. @module */
+import type { Row } from "./rows.ts";
+
+/** One column of a table. */
+export interface Column {
+  readonly title: string;
+  /** Unit or second line of the heading; may be empty. */
+  readonly unit: string;
+  /** What the figure means, for a reader who does not know. */
+  readonly meaning: string;
+  readonly text?: true;
+  /** The smaller, the sooner it is left out where room is short; without, it stays. */
+  readonly rank?: number;
+  /** Only where there is room for all: the page, not the terminal. */
+  readonly pageOnly?: true;
+  cell(row: Row): string;
+}
+
+/** Written where a figure was not measured or does not apply. */
+export const NOTHING = "–";
+
+/** Every column, in order. */
+export const COLUMNS: readonly Column[] = [
+  { title: "strategy", unit: "", meaning: "how the model was trained", text: true, cell: (row) => row.name },
+  {
+    title: "seconds",
+    unit: "per step",
+    meaning: "median over rounds of the seconds that one batch takes",
+    cell: ({ result }) => significant(result.secondsPerStep),
+  },
+  {
+    title: "rounds",
+    unit: "min–max",
+    meaning: "fastest and slowest round, seconds per step",
+    rank: 3,
+    cell: ({ result: { rounds } }) =>
+      rounds.length < 2 ? NOTHING : `${significant(Math.min(...rounds))}–${significant(Math.max(...rounds))}`,
+  },
+  {
+    title: "images",
+    unit: "per s",
+    meaning: "images trained per second",
+    cell: ({ result }) => significant(result.imagesPerSecond),
+  },
+  {
+    title: "gain",
+    unit: "%",
+    meaning: "against sequential in the same round, median over rounds; +100 is twice as fast",
+    cell: (row) => row.kind === "single" ? NOTHING : signed(row.result.gainPercent),
+  },
+  {
+    title: "loss",
+    unit: "at end",
+    meaning: "loss of the last step",
+    rank: 6,
+    cell: ({ result }) => significant(result.loss, 4),
+  },
+  {
+    title: "bubble",
+    unit: "%",
+    meaning: "share of all devices' time spent waiting within a step",
+    rank: 7,
+    cell: (row) => percent(row, row.result.bubbleShare),
+  },
+  {
+    title: "transfer",
+    unit: "%",
+    meaning: "share of all devices' time spent copying to and from rings",
+    rank: 4,
+    cell: (row) => percent(row, row.result.transferShare),
+  },
+  {
+    title: "memory",
+    unit: "peak GB",
+    meaning: "at the peak of a step: weights, accumulators, rings, activations and temporaries",
+    rank: 5,
+    cell: (row) => figure(row, row.result.peakMemory, (bytes) => significant(bytes / 1e9)),
+  },
+  {
+    title: "host ms",
+    unit: "/action",
+    meaning: "host time per action outside the engine's calls and the waits",
+    rank: 2,
+    cell: (row) => figure(row, row.result.hostMsPerAction, (ms) => significant(ms, 2)),
+  },
+  {
+    title: "cores",
+    unit: "busy",
+    meaning: "CPU time of the process divided by wall time",
+    pageOnly: true,
+    cell: (row) => figure(row, row.result.cpuPerWall, (cores) => significant(cores, 2)),
+  },
+  {
+    title: "micro-",
+    unit: "batches",
+    meaning: "micro-batches that a batch was cut into",
+    pageOnly: true,
+    cell: (row) => figure(row, row.result.microBatches, String),
+  },
+  {
+    title: "capture",
+    unit: "s",
+    meaning: "seconds that capturing took before the first step, the slowest stage's",
+    pageOnly: true,
+    cell: (row) => figure(row, row.result.captureSeconds, (seconds) => significant(seconds, 2)),
+  },
+  {
+    title: "partition",
+    unit: "cut at",
+    meaning: "layers that begin each stage after the first",
+    text: true,
+    rank: 1,
+    cell: ({ result: { partition } }) => partition.length === 0 ? NOTHING : partition.join(", "),
+  },
+];
+
+/** A number with `digits` significant digits, without an exponent. */
+export function significant(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return NOTHING;
+  return value.toLocaleString("en", {
+    minimumSignificantDigits: digits,
+    maximumSignificantDigits: digits,
+    useGrouping: false,
+  });
+}
+
+/** A number with its sign. */
+export function signed(value: number, decimals = 1): string {
+  if (!Number.isFinite(value)) return NOTHING;
+  return value.toLocaleString("en", {
+    signDisplay: "exceptZero",
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+    useGrouping: false,
+  });
+}
+
+function percent(row: Row, share: number): string {
+  return figure(row, share, (value) => (value * 100).toFixed(1));
+}
+
+/** A peer does not measure everything: its zeros mean that. */
+function figure(row: Row, value: number, write: (value: number) => string): string {
+  return !Number.isFinite(value) || (row.kind === "peer" && value === 0) ? NOTHING : write(value);
+}

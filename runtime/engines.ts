@@ -1,0 +1,70 @@
+/** Which engine a run uses. @module */
+import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
+import { findTensorflow } from "./tensorflow/find.ts";
+
+/** Names of engines; `auto` takes `tensorflow` where libtensorflow is found, else `wasm`. */
+export const ENGINES = ["auto", "tensorflow", "wasm"] as const;
+
+/** Name of an engine, or `auto`. */
+export type EngineName = typeof ENGINES[number];
+
+/** Options of the engine `tensorflow`. */
+export interface TensorflowOptions {
+  /** Folder or file of libtensorflow. Default: the environment variable STAGGER_TENSORFLOW, then a search. */
+  readonly path?: string;
+  /** GPU: take memory as it is needed. Default: true. */
+  readonly memoryGrowth?: boolean;
+  /** GPU: most bytes that this process may take of a device. */
+  readonly memoryLimit?: number;
+  /** Whether convolutions become matrix products where that is faster. Default: true. */
+  readonly lowerings?: boolean;
+}
+
+/**
+ * Chooses the engine.
+ *
+ * @param notice told, in one line, what is done without
+ * @throws {Error} if the engine asked for, or one that the devices need, is not there
+ */
+export function chooseEngine(
+  name: EngineName,
+  devices: readonly WorkerDevice[],
+  options: TensorflowOptions,
+  notice: (line: string) => void,
+): WorkerEngine {
+  const needsCuda = devices.find(({ kind }) => kind === "cuda");
+  if (name === "wasm") {
+    if (needsCuda) {
+      throw new RangeError(
+        `Cannot use device "${needsCuda.name}" with engine "wasm": expected CPU devices; name cpu:0`,
+      );
+    }
+    return { name: "wasm" };
+  }
+  const found = findTensorflow({ path: options.path });
+  if (!found) {
+    if (name === "tensorflow" || needsCuda) {
+      throw new Error(
+        `Cannot start engine "tensorflow": found no libtensorflow; fetch it with "deno task setup", ` +
+          `or set STAGGER_TENSORFLOW to its folder ("deno task doctor" shows where it was looked for)`,
+      );
+    }
+    notice('Found no libtensorflow: training with the slower engine "wasm"; "deno task setup" fetches it');
+    return { name: "wasm" };
+  }
+  if (needsCuda && found.build === "cpu") {
+    throw new Error(
+      `Cannot use device "${needsCuda.name}": ${found.cc} is built for the CPU alone; ` +
+        `fetch the CUDA build with "deno task setup --build cuda"`,
+    );
+  }
+  const { memoryLimit } = options;
+  const total = (needsCuda as { memory?: number } | undefined)?.memory;
+  return {
+    name: "tensorflow",
+    libraries: { cc: found.cc, framework: found.framework, cudaLibraries: found.cudaLibraries },
+    memoryGrowth: options.memoryGrowth ?? true,
+    ...(memoryLimit !== undefined && total ? { memoryFraction: Math.min(1, memoryLimit / total) } : {}),
+    lowerings: options.lowerings ?? true,
+  };
+}

@@ -1,0 +1,60 @@
+/** Errors on their way from a worker to the caller. @module */
+
+/** Where in a run something failed. */
+export interface FailurePlace {
+  readonly stage: number;
+  readonly device: string;
+  /** Optimizer step; -1 outside of steps. */
+  readonly step: number;
+  /** The action, such as "F3", or what else the worker was doing. */
+  readonly action: string;
+  /** -1 where none applies. */
+  readonly microBatch: number;
+  /** The layer that was computing, if one was. */
+  readonly layer?: string;
+}
+
+/** Plain data that passes through `postMessage`. */
+export interface PortableFailure {
+  readonly place: FailurePlace;
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+  /** Whether this worker stopped only because another had failed. */
+  readonly aborted: boolean;
+}
+
+/** A stage failed: the first error of a run, with where it happened. */
+export class StageError extends Error {
+  override readonly name = "StageError";
+  readonly stage: number;
+  readonly device: string;
+  readonly step: number;
+  readonly action: string;
+  readonly microBatch: number;
+  readonly layer: string | undefined;
+
+  constructor(failure: PortableFailure) {
+    const { stage, device, step, action, microBatch, layer } = failure.place;
+    const parts = [
+      ...(step >= 0 ? [`step ${step}`] : []),
+      ...(microBatch >= 0 ? [`micro-batch ${microBatch}`] : []),
+      `action ${action}`,
+      ...(layer ? [`layer "${layer}"`] : []),
+    ];
+    super(`Stage ${stage} on ${device} failed (${parts.join(", ")}): ${failure.name}: ${failure.message}`);
+    this.stage = stage;
+    this.device = device;
+    this.step = step;
+    this.action = action;
+    this.microBatch = microBatch;
+    this.layer = layer;
+    this.cause = Object.assign(new Error(failure.message), { name: failure.name, stack: failure.stack });
+  }
+}
+
+/** Makes an error portable. */
+export function portable(error: unknown, place: FailurePlace, aborted: boolean): PortableFailure {
+  const e = error instanceof Error ? error : new Error(String(error));
+  return { place, name: e.name, message: e.message, stack: e.stack ?? e.message, aborted };
+}

@@ -1,0 +1,213 @@
+/** What `distribute` is told, checked before anything starts. @module */
+import type { PartitionSpec } from "../stages/partition.ts";
+import { resolvePartition } from "../stages/partition.ts";
+import { allowedCuts } from "../stages/partition.ts";
+import type { ModelGraph } from "../stages/graph.ts";
+import { type AvailableDevices, resolveDevices } from "./devices.ts";
+import { chooseEngine, type EngineName, ENGINES, type TensorflowOptions } from "./engines.ts";
+import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
+import { type ScheduleName, SCHEDULES } from "./schedules/schedules.ts";
+
+/** Names of the strategies. */
+export const STRATEGIES = ["single", "modelParallel", "pipeline"] as const;
+
+/** Name of a strategy. */
+export type StrategyName = typeof STRATEGIES[number];
+
+/** Options of `distribute`. */
+export interface DistributeOptions {
+  /**
+   * `single`: one device. `modelParallel`: stages on several devices, one at work at a time. `pipeline`: stages
+   * at work on different micro-batches at once. Default: `pipeline` where there are several devices.
+   */
+  readonly strategy?: StrategyName;
+  /** Names such as "cuda:0" or "cpu:1"; a device may be named twice. Default: what the machine has. */
+  readonly devices?: readonly string[];
+  /** Default: "auto". */
+  readonly engine?: EngineName;
+  /** Micro-batches that a batch is cut into. Default: 1, or for `pipeline` 4 for each device. */
+  readonly microBatches?: number;
+  /** Samples in a micro-batch, in place of `microBatches`. */
+  readonly splitSize?: number;
+  /** `pipeline`: default "1f1b". */
+  readonly schedule?: ScheduleName;
+  /**
+   * Where the model is cut: the layer that begins each stage after the first, by name or index. Default: "auto",
+   * balanced by the layers' cost.
+   */
+  readonly partition?: "auto" | PartitionSpec;
+  /** What "auto" balances: costs measured on the devices, or estimated. Default: measured on CPU devices. */
+  readonly costs?: "measured" | "estimated";
+  /** `zero-bubble`: most micro-batches between F and W on a stage. Default: chosen from measured times. */
+  readonly maxInFlight?: number;
+  /** `zero-bubble`: micro-batches that one W takes. Default: "auto", more than 1 where that is measured faster. */
+  readonly weightBatch?: "auto" | number;
+  /** Whether stages are captured as functions; false runs every op by itself. Default: true. */
+  readonly capture?: boolean;
+  /** Seed of shuffling and of random layers. Default: 0. */
+  readonly seed?: number;
+  /** URLs of modules that each worker imports: custom layers, losses. */
+  readonly modules?: readonly string[];
+  /** Options of the engine "tensorflow". */
+  readonly tensorflow?: TensorflowOptions;
+  /** Checks after every step that no tensor, handle or function is left over. Default: false. */
+  readonly debug?: boolean;
+  /** Told what a person may want to know, a line at a time. Default: standard error. */
+  readonly notice?: (line: string) => void;
+}
+
+/** The same with nothing left open. */
+export interface ResolvedOptions {
+  readonly strategy: StrategyName;
+  /** One per stage. */
+  readonly devices: readonly WorkerDevice[];
+  readonly engine: WorkerEngine;
+  readonly microBatches: number;
+  readonly splitSize: number | undefined;
+  readonly schedule: ScheduleName;
+  readonly partition: "auto" | PartitionSpec;
+  readonly costs: "measured" | "estimated";
+  readonly maxInFlight: number | undefined;
+  readonly weightBatch: "auto" | number;
+  readonly capture: boolean;
+  readonly seed: number;
+  readonly modules: readonly string[];
+  readonly debug: boolean;
+  readonly notice: (line: string) => void;
+}
+
+const KNOWN = new Set<keyof DistributeOptions>([
+  "strategy",
+  "devices",
+  "engine",
+  "microBatches",
+  "splitSize",
+  "schedule",
+  "partition",
+  "costs",
+  "maxInFlight",
+  "weightBatch",
+  "capture",
+  "seed",
+  "modules",
+  "tensorflow",
+  "debug",
+  "notice",
+]);
+
+/**
+ * Checks options against the model and the machine.
+ *
+ * @throws {TypeError|RangeError} naming the value, what is expected and the remedy
+ */
+export function resolveOptions(
+  options: DistributeOptions,
+  graph: ModelGraph,
+  available?: AvailableDevices,
+): ResolvedOptions {
+  for (const key of Object.keys(options)) {
+    if (!KNOWN.has(key as keyof DistributeOptions)) {
+      throw new TypeError(`Cannot use option "${key}": expected some of ${[...KNOWN].join(", ")}`);
+    }
+  }
+  const given = resolveDevices(options.devices, available);
+  const strategy = options.strategy ?? (given.length > 1 ? "pipeline" : "single");
+  oneOf("strategy", strategy, STRATEGIES);
+  const schedule = options.schedule ?? "1f1b";
+  oneOf("schedule", schedule, SCHEDULES);
+  const engineName = options.engine ?? "auto";
+  oneOf("engine", engineName, ENGINES);
+  const costs = options.costs ?? (given.some(({ kind }) => kind === "cuda") ? "estimated" : "measured");
+  oneOf("costs", costs, ["measured", "estimated"]);
+  const devices = stageDevices(strategy, given, options, graph);
+  positive("microBatches", options.microBatches);
+  positive("splitSize", options.splitSize);
+  positive("maxInFlight", options.maxInFlight);
+  const weightBatch = options.weightBatch ?? "auto";
+  if (weightBatch !== "auto") positive("weightBatch", weightBatch);
+  if (options.microBatches !== undefined && options.splitSize !== undefined) {
+    throw new TypeError(
+      `Cannot use microBatches ${options.microBatches} together with splitSize ${options.splitSize}: give one of them`,
+    );
+  }
+  if (strategy === "modelParallel" && (options.microBatches ?? 1) !== 1) {
+    throw new RangeError(
+      `Cannot use microBatches ${options.microBatches} with strategy "modelParallel": ` +
+        `it runs the batch as one; use strategy "pipeline"`,
+    );
+  }
+  const partition = options.partition ?? "auto";
+  if (partition !== "auto") {
+    if (!Array.isArray(partition)) {
+      throw new TypeError(
+        `Cannot use partition ${JSON.stringify(partition)}: expected "auto" or an array of layers`,
+      );
+    }
+    resolvePartition(graph, partition, devices.length);
+  }
+  const seed = options.seed ?? 0;
+  if (!Number.isInteger(seed) || seed < 0) {
+    throw new RangeError(`Cannot use seed ${seed}: expected an integer >= 0`);
+  }
+  const notice = options.notice ?? ((line: string) => console.error(line));
+  return {
+    strategy,
+    devices,
+    engine: chooseEngine(engineName, devices, options.tensorflow ?? {}, notice),
+    microBatches: options.microBatches ?? (strategy === "pipeline" ? 4 * devices.length : 1),
+    splitSize: options.splitSize,
+    schedule: strategy === "pipeline" ? schedule : strategy === "modelParallel" ? "gpipe" : "1f1b",
+    partition,
+    costs,
+    maxInFlight: options.maxInFlight,
+    weightBatch,
+    capture: options.capture ?? true,
+    seed,
+    modules: (options.modules ?? []).map(String),
+    debug: options.debug ?? false,
+    notice,
+  };
+}
+
+/** One device per stage. */
+function stageDevices(
+  strategy: StrategyName,
+  given: WorkerDevice[],
+  { devices, partition }: DistributeOptions,
+  graph: ModelGraph,
+): WorkerDevice[] {
+  if (strategy === "single") {
+    if (devices && devices.length > 1) {
+      throw new RangeError(
+        `Cannot use ${devices.length} devices with strategy "single": expected one; ` +
+          `use strategy "pipeline", or name one device`,
+      );
+    }
+    return given.slice(0, 1);
+  }
+  const most = allowedCuts(graph).filter((allowed) => allowed).length + 1;
+  if (given.length > most) {
+    if (devices || Array.isArray(partition)) {
+      throw new RangeError(
+        `Cannot cut model "${graph.name}" into ${given.length} stages: its ${graph.layers.length} layers allow ` +
+          `at most ${most}; name fewer devices`,
+      );
+    }
+    return given.slice(0, most);
+  }
+  return given;
+}
+
+function oneOf(what: string, value: string, allowed: readonly string[]): void {
+  if (!allowed.includes(value)) {
+    throw new RangeError(
+      `Cannot use ${what} ${JSON.stringify(value)}: expected one of ${allowed.join(", ")}`,
+    );
+  }
+}
+
+function positive(what: string, value: number | undefined): void {
+  if (value !== undefined && (!Number.isInteger(value) || value < 1)) {
+    throw new RangeError(`Cannot use ${what} ${value}: expected an integer >= 1`);
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Plays a schedule through, with the rings' capacity in both directions: how long it takes, what each ring
+ * holds at most, or where it would wait for ever.
+ *
+ * A stage is blocked by a message that has not come, and, when it has computed, by a ring without room: a slot
+ * stays taken until its receiver has done the last of F, B and W that reads it.
+ * @module
+ */
+import { type Action, formatAction, type Schedule } from "./action.ts";
+
+/** Seconds (or any unit) that one micro-batch takes on a stage. */
+export interface StageTimes {
+  readonly F: number;
+  readonly B: number;
+  readonly W: number;
+  /** The update. Default: 0. */
+  readonly U?: number;
+}
+
+/** Slots of the rings between neighbouring stages: entry `s` lies between stages `s` and `s + 1`. */
+export interface Capacities {
+  readonly activations: readonly number[];
+  readonly gradients: readonly number[];
+}
+
+/** What to play it with. */
+export interface SimulationOptions {
+  readonly times?: readonly StageTimes[];
+  /** Default: no limit. */
+  readonly capacities?: Capacities;
+}
+
+/** One action as it was played. */
+export interface PlayedAction {
+  readonly action: Action;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The outcome. */
+export interface Simulation {
+  /** From the first start to the last end. */
+  readonly makespan: number;
+  readonly played: readonly (readonly PlayedAction[])[];
+  /** Most slots taken at once, per ring. */
+  readonly peak: Capacities;
+}
+
+/** Thrown for a schedule that would wait for ever. */
+export class DeadlockError extends Error {
+  override readonly name = "DeadlockError";
+}
+
+interface Ring {
+  readonly name: string;
+  readonly capacity: number;
+  /** When each message was sent, and when its slot was free again. */
+  readonly sent: number[];
+  readonly released: number[];
+  peak: number;
+}
+
+/**
+ * Plays `schedule`. Its actions must be legal; `validate` checks that.
+ *
+ * @throws {DeadlockError} naming the actions that wait for each other
+ */
+export function simulate(schedule: Schedule, { times, capacities }: SimulationOptions = {}): Simulation {
+  const p = schedule.length;
+  const ring = (kind: "activations" | "gradients", s: number): Ring => ({
+    name: kind === "activations"
+      ? `activations from stage ${s} to ${s + 1}`
+      : `gradients from stage ${s + 1} to ${s}`,
+    capacity: capacities?.[kind][s] ?? Infinity,
+    sent: [],
+    released: [],
+    peak: 0,
+  });
+  const activations = Array.from({ length: p - 1 }, (_, s) => ring("activations", s));
+  const gradients = Array.from({ length: p - 1 }, (_, s) => ring("gradients", s));
+  const played: PlayedAction[][] = schedule.map(() => []);
+  const clock = schedule.map(() => 0);
+  const at = schedule.map(() => 0);
+  const split = schedule.map((actions) => actions.some(({ kind }) => kind === "W"));
+  let moved = true;
+  while (moved) {
+    moved = false;
+    for (let s = 0; s < p; s++) {
+      while (at[s]! < schedule[s]!.length) {
+        const action = schedule[s]![at[s]!]!;
+        const step = play(s, action);
+        if (typeof step === "string") break;
+        played[s]!.push({ action, ...step });
+        clock[s] = step.end;
+        at[s]!++;
+        moved = true;
+      }
+    }
+  }
+  if (schedule.some((actions, s) => at[s]! < actions.length)) throw new DeadlockError(describe());
+  return {
+    makespan: Math.max(...clock),
+    played,
+    peak: { activations: activations.map(({ peak }) => peak), gradients: gradients.map(({ peak }) => peak) },
+  };
+
+  /** Plays one action, or says what it waits for. */
+  function play(s: number, action: Action): { start: number; end: number } | string {
+    const { kind, microBatch: i, count } = action;
+    const t = times?.[s] ?? { F: 1, B: 1, W: 1 };
+    const [source, target] = kind === "F"
+      ? [activations[s - 1], activations[s]]
+      : kind === "U" || kind === "W"
+      ? [undefined, undefined]
+      : [gradients[s], gradients[s - 1]];
+    if (source && source.sent[i] === undefined) return `for message ${i} of ${source.name}`;
+    const start = Math.max(clock[s]!, source?.sent[i] ?? 0);
+    const cost = kind === "BW" ? t.B + t.W : kind === "U" ? t.U ?? 0 : t[kind] * count;
+    let end = start + cost;
+    if (target) {
+      const slot = i - target.capacity;
+      if (slot >= 0) {
+        if (target.released[slot] === undefined) {
+          return `for room to send ${i} of ${target.name} (${target.capacity} slots)`;
+        }
+        end = Math.max(end, target.released[slot]!);
+      }
+      target.sent[i] = end;
+      const taken = i + 1 - target.released.filter((time) => time <= end).length;
+      target.peak = Math.max(target.peak, taken);
+    }
+    // The last action on a micro-batch gives its slots back: W where it is apart from B.
+    if (kind === "W" || kind === "BW" || kind === "B" && !split[s]) {
+      for (let j = i; j < i + count; j++) {
+        if (activations[s - 1]) activations[s - 1]!.released[j] = end;
+        if (gradients[s]) gradients[s]!.released[j] = end;
+      }
+    }
+    return { start, end };
+  }
+
+  function describe(): string {
+    const lines = schedule.flatMap((actions, s) => {
+      const action = actions[at[s]!];
+      if (!action) return [];
+      const done = at[s]! > 0 ? `after ${formatAction(actions[at[s]! - 1]!)}` : "at its start";
+      return [`stage ${s} waits, ${done}, in ${formatAction(action)} ${play(s, action)}`];
+    });
+    return `Schedule would wait for ever: ${lines.join("; ")}`;
+  }
+}

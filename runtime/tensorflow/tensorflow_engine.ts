@@ -1,0 +1,38 @@
+/** The engine "tensorflow" in a worker. @module */
+import type { WorkerDevice, WorkerEngine } from "../protocol.ts";
+import type { WorkerEngineHandle } from "../worker_engine.ts";
+import { startBackend } from "./backend.ts";
+import { CapturedStage } from "./captured_stage.ts";
+import { Context } from "./context.ts";
+import { HandleTensors } from "./engine_tensors.ts";
+import { setLowerings } from "./kernels/lowering.ts";
+import { EagerStage } from "../eager_stage.ts";
+import { eagerSource } from "./random.ts";
+import { EagerTensors } from "./eager_tensors.ts";
+
+/** Starts it on a device. @throws {Error} with what is missing, if it does not start */
+export async function startTensorflow(
+  engine: Extract<WorkerEngine, { name: "tensorflow" }>,
+  device: WorkerDevice,
+): Promise<WorkerEngineHandle> {
+  const context = new Context({
+    libraries: engine.libraries,
+    device: device.kind === "cpu" ? "cpu" : { cuda: device.index },
+    memoryGrowth: engine.memoryGrowth,
+    memoryFraction: engine.memoryFraction,
+  });
+  const backend = await startBackend(context);
+  setLowerings(engine.lowerings);
+  const tensors = new HandleTensors(context);
+  const eager = new EagerTensors(backend, tensors);
+  return {
+    description: `tensorflow ${context.version} on ${device.name}`,
+    tensors,
+    captures: true,
+    execute(model, { seed, optimizer }, capture) {
+      if (capture) return { executor: new CapturedStage(backend, model, seed, optimizer), tensors };
+      const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
+      return { executor: new EagerStage(model, optimizer, random), tensors: eager };
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** Estimates what a layer costs, from its arithmetic and its traffic. @module */
+import { byteLengthOf, sizeOf, type TensorSpec } from "../ring/dtype.ts";
+import type { LayerCost } from "./balance.ts";
+import { type GraphLayer, type ModelGraph, refKey } from "./graph.ts";
+
+/** Multiply-adds a second that a device is taken to reach; only the ratio to the next matters. */
+const FLOPS = 25e9;
+/** Bytes a second that a device is taken to move. */
+const BANDWIDTH = 8e9;
+
+/** Seconds that each layer of the graph takes for one micro-batch. @param specs tensors by `refKey` */
+export function estimateCosts(graph: ModelGraph, specs: ReadonlyMap<string, TensorSpec>): LayerCost[] {
+  return graph.layers.map((layer) => {
+    let products = 0;
+    let bytes = 0;
+    layer.nodes.forEach(({ inputs, outputs }, node) => {
+      for (const ref of inputs) bytes += byteLengthOf(specs.get(refKey(ref))!);
+      outputs.forEach((_, tensor) => {
+        const spec = specs.get(refKey({ layer: layer.name, node, tensor }))!;
+        bytes += byteLengthOf(spec);
+        products += multiplyAdds(layer, spec);
+      });
+    });
+    const weights = layer.weights.reduce((sum, w) => sum + byteLengthOf(w), 0);
+    const arithmetic = products / FLOPS;
+    const traffic = bytes / BANDWIDTH;
+    return {
+      F: arithmetic + traffic,
+      B: arithmetic + traffic,
+      // W reads and writes the accumulator of each weight beside the gradient.
+      W: weights === 0 ? 0 : arithmetic + 3 * weights / BANDWIDTH,
+    };
+  });
+}
+
+/** Bytes that would cross a cut before each layer. */
+export function crossingBytes(graph: ModelGraph, specs: ReadonlyMap<string, TensorSpec>): number[] {
+  const position = new Map(graph.layers.map(({ name }, i) => [name, i]));
+  const lastUse = new Map<string, { from: number; to: number }>();
+  graph.layers.forEach((layer, to) => {
+    for (const ref of layer.nodes.flatMap((node) => node.inputs)) {
+      const from = position.get(ref.layer);
+      if (from === undefined) continue;
+      const key = refKey(ref);
+      lastUse.set(key, { from, to: Math.max(to, lastUse.get(key)?.to ?? 0) });
+    }
+  });
+  const bytes = graph.layers.map(() => 0);
+  for (const [key, { from, to }] of lastUse) {
+    for (let cut = from + 1; cut <= to; cut++) bytes[cut]! += byteLengthOf(specs.get(key)!);
+  }
+  return bytes;
+}
+
+/** Multiply-adds of one forward: each output element costs as many as its weights feed it. */
+function multiplyAdds({ className, weights }: GraphLayer, output: TensorSpec): number {
+  const [kernel] = weights;
+  if (!kernel) return 0;
+  const { shape } = kernel;
+  const elements = sizeOf(output.shape);
+  switch (className) {
+    case "Conv1D":
+    case "Conv2D":
+    case "Conv3D":
+    case "Conv2DTranspose":
+    case "Conv3DTranspose":
+      return elements * sizeOf(shape) / shape.at(-1)!;
+    case "DepthwiseConv2D":
+      return elements * shape[0]! * shape[1]!;
+    case "BatchNormalization":
+    case "LayerNormalization":
+    case "Embedding":
+    case "PReLU":
+      return elements;
+    default: // Dense, recurrent and unknown layers: every weight meets every sample (or time step)
+      return weights.reduce((sum, w) => sum + sizeOf(w.shape), 0) * elements / (output.shape.at(-1) ?? 1);
+  }
+}

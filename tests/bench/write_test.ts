@@ -1,0 +1,88 @@
+/** The files of a report. @module */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { writeReport } from "../../bench/report/write.ts";
+import { RESULTS, timeline } from "./fixtures.ts";
+
+async function within(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    await work(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+const namesIn = (directory: string) => [...Deno.readDirSync(directory)].map((entry) => entry.name).sort();
+
+Deno.test("writeReport() writes the results, the page and a file a plot, and nothing else", () =>
+  within(async (directory) => {
+    const into = join(directory, "new", "report");
+    const paths = await writeReport(RESULTS, [timeline("1f1b"), timeline("zero bubble/2")], into);
+    const names = ["gain.svg", "report.html", "results.json", "rounds.svg"];
+    assert.deepEqual(namesIn(into), [...names, "timeline-1f1b.svg", "timeline-zero-bubble-2.svg"].sort());
+    assert.deepEqual([paths.json, paths.html], [join(into, "results.json"), join(into, "report.html")]);
+    assert.deepEqual(paths.plots.map((path) => Deno.statSync(path).isFile), [true, true, true, true]);
+  }));
+
+Deno.test("writeReport() writes results.json so that it reads back equal, in its published shape", () =>
+  within(async (directory) => {
+    const { json } = await writeReport(RESULTS, [], directory);
+    const text = await Deno.readTextFile(json);
+    assert.deepEqual(JSON.parse(text), RESULTS);
+    const read = JSON.parse(text);
+    assert.deepEqual(Object.keys(read), ["machine", "engine", "date", "resnet50"]);
+    assert.deepEqual(Object.keys(read.resnet50), [
+      "settings",
+      "single",
+      "modelParallel",
+      "pipeline",
+      "peers",
+    ]);
+    assert.deepEqual(Object.keys(read.resnet50.pipeline), ["gpipe", "1f1b", "interleaved", "zero-bubble"]);
+    assert.equal(typeof read.resnet50.pipeline.gpipe.gainPercent, "number");
+  }));
+
+Deno.test("writeReport() writes the JSON where it is told to", () =>
+  within(async (directory) => {
+    const path = join(directory, "elsewhere", "mine.json");
+    const { json } = await writeReport(RESULTS, [], join(directory, "report"), path);
+    assert.equal(json, path);
+    assert.deepEqual(JSON.parse(await Deno.readTextFile(path)), RESULTS);
+    assert.ok(!namesIn(join(directory, "report")).includes("results.json"));
+  }));
+
+Deno.test("writeReport() puts the plots into the page, and a background behind those in files", () =>
+  within(async (directory) => {
+    const { html, plots } = await writeReport(RESULTS, [timeline("1f1b")], directory);
+    const page = await Deno.readTextFile(html);
+    assert.equal(page.match(/<svg /g)!.length, 3);
+    assert.match(page, /1f1b: one step on 2 devices/);
+    assert.doesNotMatch(page, /class="paper"/);
+    for (const path of plots) {
+      assert.match(await Deno.readTextFile(path), /^<svg [^>]*><style>.*class="paper"/);
+    }
+  }));
+
+Deno.test("writeReport() leaves no part of a file that it could not write", () =>
+  within(async (directory) => {
+    const occupied = join(directory, "results.json");
+    await Deno.mkdir(join(occupied, "full"), { recursive: true });
+    await assert.rejects(writeReport(RESULTS, [], directory));
+    assert.deepEqual(namesIn(directory), ["results.json"]);
+  }));
+
+Deno.test("writeReport() reports a run that measured nothing", () =>
+  within(async (directory) => {
+    const { html, plots } = await writeReport({ ...RESULTS, resnet50: undefined }, [], directory);
+    assert.deepEqual(plots, []);
+    assert.match(await Deno.readTextFile(html), /Nothing was measured/);
+  }));
+
+Deno.test("writeReport() draws no comparison of one round of one strategy", () =>
+  within(async (directory) => {
+    const { settings, single } = RESULTS.resnet50!;
+    const resnet50 = { settings, single: { ...single!, rounds: [0.8] } };
+    const { plots } = await writeReport({ ...RESULTS, resnet50 }, [], directory);
+    assert.deepEqual(plots, []);
+  }));
