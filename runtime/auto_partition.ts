@@ -1,5 +1,4 @@
 /** Chooses where a model is cut. @module */
-import type { tf } from "../deps.ts";
 import type { TensorSpec } from "../ring/dtype.ts";
 import { balance, type LayerCost } from "../stages/balance.ts";
 import { crossingBytes, estimateCosts } from "../stages/cost.ts";
@@ -8,7 +7,6 @@ import type { Partition } from "../stages/partition.ts";
 
 /** What is needed to choose. */
 export interface PartitionRequest {
-  readonly model: tf.LayersModel;
   readonly graph: ModelGraph;
   readonly stages: number;
   /** Tensors of one micro-batch, by `refKey`. */

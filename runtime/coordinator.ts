@@ -9,6 +9,7 @@ import type { TensorSpec } from "../ring/dtype.ts";
 import { RingSender } from "../ring/ring.ts";
 import type { MicroBatch, Workload } from "../stages/executor.ts";
 import { inferShapes, type ModelGraph, refKey } from "../stages/graph.ts";
+import type { LayerCost } from "../stages/balance.ts";
 import type { PortableLosses } from "../stages/losses.ts";
 import type { OptimizerSpec, UpdateScalars } from "../stages/optimizers.ts";
 import { type Partition, resolvePartition } from "../stages/partition.ts";
@@ -163,7 +164,9 @@ export class Coordinator {
     let times: MeasuredTimes[] | undefined;
     if (wantsSplit) {
       this.progress("measure");
-      times = await this.#all((link, s) => link.call("measure", workloads[s]!));
+      times = await this.#all((link, s) =>
+        link.call("measure", workloads[s]!, this.#outputGradients(s, shape, microBatchSize))
+      );
     }
     const weightBatch = this.#chooseWeightBatch(times, tried);
     const lane: ReadyLane = {
@@ -316,7 +319,7 @@ export class Coordinator {
     const outputs = this.graph.outputs.map(({ name, shape }) => ({ name, shape }));
     await this.#all((link, s) =>
       link.call("build", {
-        config: this.#stages[s]!,
+        config: this.#stages[s] ?? this.#stages[0]!, // while layers are measured, each device has all of them
         outputs,
         losses: this.#compiled?.losses,
         optimizer: this.#compiled?.optimizer,
@@ -333,12 +336,34 @@ export class Coordinator {
     if (partition !== "auto") return resolvePartition(this.graph, partition, devices.length);
     this.progress("partition");
     const { microBatchSize } = this.cut(shape);
-    return await choosePartition({
-      model: this.model,
-      graph: this.graph,
-      stages: devices.length,
-      specs: this.#specs(shape, microBatchSize),
-    });
+    const specs = this.#specs(shape, microBatchSize);
+    const measured = this.options.costs === "measured"
+      ? await this.#profile(shape, microBatchSize)
+      : undefined;
+    return choosePartition({ graph: this.graph, stages: devices.length, specs, measured });
+  }
+
+  /** Measures every layer on every device at once, as when the stages are at work: the median of the devices. */
+  async #profile(shape: BatchShape, size: number): Promise<Record<string, LayerCost>> {
+    await this.#build({ cuts: [] });
+    const workload = this.#workload(this.#stages[0]!, { ...shape, mode: "train" }, size, true, []);
+    const profiles = await this.#all((link) => link.call("profile", workload, []));
+    const median = (layer: string, part: keyof LayerCost) => {
+      const all = profiles.map(({ costs }) => costs[layer]?.[part] ?? 0).sort((a, b) => a - b);
+      return all[all.length >> 1]!;
+    };
+    return Object.fromEntries(this.graph.layers.map(({ name }) => [name, {
+      F: median(name, "F"),
+      B: median(name, "B"),
+      W: median(name, "W"),
+    }]));
+  }
+
+  /** The gradients that come back to a stage for a micro-batch. */
+  #outputGradients(stage: number, shape: BatchShape, size: number): TensorSpec[] {
+    const specs = this.#specs(shape, size);
+    const { outputs } = this.#stages[stage]!;
+    return outputs.filter(({ needsGradient }) => needsGradient).map(({ ref }) => specs.get(refKey(ref))!);
   }
 
   #schedule(lane: ReadyLane, microBatches: number): Schedule {

@@ -5,7 +5,8 @@
  */
 import { tf } from "../deps.ts";
 import type { RandomSource } from "../stages/context.ts";
-import type { MicroBatch, StageExecutor, Value, Workload } from "../stages/executor.ts";
+import type { LayerCost } from "../stages/balance.ts";
+import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../stages/executor.ts";
 import { type OptimizerSpec, type UpdateRule, updateRule, type UpdateScalars } from "../stages/optimizers.ts";
 import type { StageModel } from "../stages/stage_model.ts";
 import {
@@ -19,6 +20,7 @@ import {
   weightGradients,
 } from "../stages/tape.ts";
 import { engine } from "../stages/tfjs.ts";
+import { EagerProfile } from "./eager_profile.ts";
 
 /** One micro-batch between its F and its last backward. */
 interface InFlight {
@@ -42,6 +44,7 @@ export class EagerStage implements StageExecutor {
   readonly #slots = new Map<number, tf.Tensor[]>();
   #statistics: { layer: string; sums: tf.Tensor[] }[] = [];
   #results: tf.Tensor | undefined;
+  #profile: EagerProfile | undefined;
 
   constructor(
     readonly model: StageModel,
@@ -110,7 +113,8 @@ export class EagerStage implements StageExecutor {
           needsGradient ? outputGradients[next++] as tf.Tensor : undefined
         );
         const seeds = [...dys, ...(flight.hasLoss ? [tf.scalar(1)] : [])];
-        const back: BackwardResult = backward(recording, seeds, inputs, dependent);
+        const around = this.#profile?.around;
+        const back: BackwardResult = backward(recording, seeds, inputs, dependent, around);
         const gradients = back.inputGradients.map((dx, i) => own(dx ?? tf.zeros(inputs[i]!.shape)));
         flight.owned.push(...outputGradients as tf.Tensor[]);
         if (flight.split) {
@@ -189,6 +193,28 @@ export class EagerStage implements StageExecutor {
     });
   }
 
+  profile(workload: Workload, inputs: () => ProfileInputs, rounds: number): Record<string, LayerCost> {
+    const costs = new EagerProfile(this.model);
+    const size = workload.inputs[0]?.shape[0] ?? 1;
+    const split = { ...workload, split: true };
+    this.#profile = costs;
+    try {
+      for (let round = 0; round <= rounds; round++) {
+        if (round === 1) costs.start(); // the first round warms up
+        const { x, targets, outputGradients } = inputs();
+        const microBatch = { index: 0, step: round, firstSample: 0, size, batchSize: size };
+        tf.dispose(this.forward(microBatch, x, targets, split) as tf.Tensor[]);
+        tf.dispose(this.backward(0, outputGradients) as tf.Tensor[]);
+        this.weight([0]);
+      }
+    } finally {
+      this.#profile = undefined;
+      costs.stop();
+      this.reset();
+    }
+    return costs.perRound(rounds);
+  }
+
   takeResults(): Float32Array {
     const results = this.#results?.dataSync().slice() as Float32Array | undefined;
     this.#results?.dispose();
@@ -237,7 +263,7 @@ export class EagerStage implements StageExecutor {
   }
 
   #accumulate({ recording, dependent }: InFlight, pending: readonly PendingGradient[]): void {
-    const byId = weightGradients(recording, pending, dependent);
+    const byId = weightGradients(recording, pending, dependent, this.#profile?.weight);
     for (const [position, { variable, spec }] of this.model.weights.entries()) {
       const gradient = spec.trainable ? byId.get(variable.val.id) : undefined;
       if (gradient) this.#addGradient(position, gradient);

@@ -1,5 +1,6 @@
-/** Times a stage's F, B and W on its device, with inputs of zeros. @module */
-import { align, byteLengthOf, type TensorSpec } from "../ring/dtype.ts";
+/** Times a stage on its device, with inputs of zeros: F, B and W as a whole, or layer by layer. @module */
+import { byteLengthOf, type TensorSpec } from "../ring/dtype.ts";
+import type { LayerCost } from "../stages/balance.ts";
 import type { EngineTensors, StageExecutor, Value, Workload } from "../stages/executor.ts";
 import type { StageTimes } from "./schedules/simulate.ts";
 
@@ -17,11 +18,9 @@ export function measureStage(
   executor: StageExecutor,
   tensors: EngineTensors,
   workload: Workload,
+  outputGradients: readonly TensorSpec[],
 ): MeasuredTimes {
-  const zeros = (spec: TensorSpec): Value => {
-    const memory = new SharedArrayBuffer(align(byteLengthOf(spec)) || 64);
-    return tensors.receive(spec, new Uint8Array(memory, 0, byteLengthOf(spec))).value;
-  };
+  const zeros = zerosOn(tensors);
   const times: Record<string, number[]> = {};
   const timed = <T>(name: string, body: () => T): T => {
     const start = performance.now();
@@ -34,25 +33,28 @@ export function measureStage(
     const microBatch = { index, step: 0, firstSample: 0, size, batchSize: size };
     const inputs = workload.inputs.map(zeros);
     const targets = workload.targets.map(zeros);
-    const outputs = timed(name, () => executor.forward(microBatch, inputs, targets, workload));
-    const specs = outputs.map((value) => tensors.specOf(value));
-    outputs.forEach((value) => tensors.free(value));
-    return specs;
+    timed(name, () => executor.forward(microBatch, inputs, targets, workload)).forEach((t) =>
+      tensors.free(t)
+    );
   };
-  const backward = (index: number, specs: readonly TensorSpec[], name: string) => {
-    const gradients = specs.map(zeros);
-    timed(name, () => executor.backward(index, gradients)).forEach((value) => tensors.free(value));
+  const backward = (index: number, name: string) => {
+    const gradients = outputGradients.map(zeros);
+    timed(name, () => executor.backward(index, gradients)).forEach((t) => tensors.free(t));
   };
   try {
     for (let round = 0; round <= ROUNDS; round++) {
-      backward(0, forward(0, "F"), "B");
+      forward(0, "F");
+      backward(0, "B");
       if (workload.split) timed("W", () => executor.weight([0]));
     }
     for (const k of workload.weightBatches) {
       if (k < 2) continue;
       for (let round = 0; round < 2; round++) {
         const indices = Array.from({ length: k }, (_, i) => i);
-        for (const index of indices) backward(index, forward(index, "other"), "other");
+        for (const index of indices) {
+          forward(index, "other");
+          backward(index, "other");
+        }
         timed(`W${k}`, () => executor.weight(indices));
       }
     }
@@ -66,4 +68,28 @@ export function measureStage(
   const batched: Record<number, number> = {};
   for (const k of workload.weightBatches) if (k > 1) batched[k] = median(`W${k}`) / k;
   return { F: median("F"), B: median("B"), W: median("W"), batched };
+}
+
+/** Measures each layer of a stage, in milliseconds per micro-batch. */
+export function profileStage(
+  executor: StageExecutor,
+  tensors: EngineTensors,
+  workload: Workload,
+  outputGradients: readonly TensorSpec[],
+): Readonly<Record<string, LayerCost>> {
+  const zeros = zerosOn(tensors);
+  const inputs = () => ({
+    x: workload.inputs.map(zeros),
+    targets: workload.targets.map(zeros),
+    outputGradients: outputGradients.map(zeros),
+  });
+  return executor.profile(workload, inputs, ROUNDS);
+}
+
+/** Makes tensors of zeros. */
+function zerosOn(tensors: EngineTensors): (spec: TensorSpec) => Value {
+  return (spec) => {
+    const bytes = byteLengthOf(spec);
+    return tensors.receive(spec, new Uint8Array(new SharedArrayBuffer(Math.max(bytes, 64)), 0, bytes)).value;
+  };
 }

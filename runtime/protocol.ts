@@ -1,4 +1,5 @@
 /** What the coordinator and its workers say to each other: types alone, apart from what moves them. @module */
+import type { TensorSpec } from "../ring/dtype.ts";
 import type { RingChannel, RingCounters } from "../ring/ring.ts";
 import type { MicroBatch, Workload } from "../stages/executor.ts";
 import type { OutputSpec, PortableLosses } from "../stages/losses.ts";
@@ -130,10 +131,20 @@ export interface WorkerApi {
   closeLane(id: number): Promise<Reply<void>>;
   /** Captures ahead of the first step. Answers with seconds spent. */
   prepare(workloads: readonly Workload[]): Promise<Reply<{ seconds: number; eager?: string }>>;
-  /** Measures F, B and W of the stage, and of W over several micro-batches (per micro-batch), in milliseconds. */
-  measure(workload: Workload): Promise<Reply<StageTimes & { batched: Readonly<Record<number, number>> }>>;
+  /**
+   * Measures F, B and W of the stage, and of W over several micro-batches (per micro-batch), in milliseconds.
+   *
+   * @param outputGradients the gradients that come back for a micro-batch
+   */
+  measure(
+    workload: Workload,
+    outputGradients: readonly TensorSpec[],
+  ): Promise<Reply<StageTimes & { batched: Readonly<Record<number, number>> }>>;
   /** Measures each layer of the stage, in milliseconds per micro-batch. */
-  profile(workload: Workload): Promise<Reply<Readonly<Record<string, LayerCost>>>>;
+  profile(
+    workload: Workload,
+    outputGradients: readonly TensorSpec[],
+  ): Promise<Reply<{ costs: Readonly<Record<string, LayerCost>>; eager?: string }>>;
   run(command: StepCommand): Promise<Reply<StepReport>>;
   /** Drops what is in flight and in this stage's incoming rings. */
   reset(): Promise<Reply<void>>;

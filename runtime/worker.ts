@@ -5,7 +5,7 @@ import { resolveLosses } from "../stages/losses.ts";
 import { StageModel } from "../stages/stage_model.ts";
 import { type FailurePlace, portable } from "./errors.ts";
 import { describeAction, Interpreter, Lane } from "./interpreter.ts";
-import { measureStage } from "./measure.ts";
+import { measureStage, profileStage } from "./measure.ts";
 import type { Reply, StageSetup, StepCommand, WorkerApi, WorkerStart } from "./protocol.ts";
 import { startEngine, type WorkerEngineHandle } from "./worker_engine.ts";
 import { serve, transfer } from "./worker_link.ts";
@@ -100,9 +100,19 @@ const api: WorkerApi = {
       return eager ? { seconds, eager } : { seconds };
     }),
 
-  measure: (workload) => reply("measure", () => measureStage(executor, interpreter.tensors, workload)),
+  measure: (workload, outputGradients) =>
+    reply("measure", () => measureStage(executor, interpreter.tensors, workload, outputGradients)),
 
-  profile: () => reply("profile", () => ({})),
+  profile: (workload, outputGradients) =>
+    reply("profile", async () => {
+      const measure = () => profileStage(executor, interpreter.tensors, workload, outputGradients);
+      try {
+        return { costs: measure() };
+      } catch (error) {
+        await fallBack(error);
+        return { costs: measure(), eager };
+      }
+    }),
 
   run: (command: StepCommand) =>
     reply("step", () => {

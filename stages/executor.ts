@@ -4,6 +4,7 @@
  * @module
  */
 import type { TensorSpec } from "../ring/dtype.ts";
+import type { LayerCost } from "./balance.ts";
 import type { UpdateScalars } from "./optimizers.ts";
 
 /** An engine's tensor; only the engine that made it knows what it is. */
@@ -34,6 +35,14 @@ export interface Workload {
   readonly split: boolean;
   /** Training: numbers of micro-batches that one W may take. */
   readonly weightBatches: readonly number[];
+}
+
+/** What one round of a profile is given. */
+export interface ProfileInputs {
+  readonly x: readonly Value[];
+  readonly targets: readonly Value[];
+  /** Of the outputs that need a gradient, in order. */
+  readonly outputGradients: readonly Value[];
 }
 
 /** One stage on one engine. Values that it is given become its own; those that it returns, the caller's. */
@@ -67,6 +76,16 @@ export interface StageExecutor {
     targets: readonly Value[],
     workload: Workload,
   ): Value[];
+  /**
+   * Measures each layer, in milliseconds per micro-batch. Gradients that accumulate on the way are dropped.
+   *
+   * @param inputs makes the inputs of one round; they become the executor's own
+   */
+  profile(
+    workload: Workload,
+    inputs: () => ProfileInputs,
+    rounds: number,
+  ): Readonly<Record<string, LayerCost>>;
   /** `[1 + metrics]`: shares of loss and metrics summed since the last call; empty where no output lies here. */
   takeResults(): Float32Array;
   /** Copies weights from the memory that they travel through. */

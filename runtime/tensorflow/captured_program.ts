@@ -17,6 +17,7 @@ import type { BatchStatistics } from "../../stages/context.ts";
 import type { Workload } from "../../stages/executor.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import {
+  type Around,
   backward,
   type BackwardResult,
   type Dependence,
@@ -33,6 +34,7 @@ import { CallPlan, type FrameLayout } from "./call_plan.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "./dtypes.ts";
 import { type Argument, GraphRecorder, type GraphTensor } from "./graph_recorder.ts";
+import type { LayerClock } from "./layer_clock.ts";
 import { type Draw, recordingSource } from "./random.ts";
 import { assignAttributes, type Variable } from "./variable.ts";
 
@@ -81,16 +83,29 @@ export interface TrainProgram {
   /** Positions of the stage's weights whose accumulator must be zero when a step begins. */
   readonly added: readonly number[];
   readonly functions: readonly CapturedFunction[];
+  /** With a clock: whose time lies between the stamps that F, B and W answer with. */
+  readonly stamps: {
+    readonly F: readonly string[];
+    readonly B: readonly string[];
+    readonly W: readonly string[];
+  };
 }
 
-/** Captures a training program. @throws {CaptureError} if the stage's layers cannot be captured */
+/**
+ * Captures a training program.
+ *
+ * @param clock when given, F answers with a vector of stamps after its results, B after its input gradients,
+ * W with nothing else
+ * @throws {CaptureError} if the stage's layers cannot be captured
+ */
 export function captureTraining(
   backend: NodeBackend,
   model: StageModel,
   variables: StageVariables,
   workload: Workload,
+  clock?: LayerClock,
 ): TrainProgram {
-  return new Tracer(backend, model, variables, workload).trace();
+  return new Tracer(backend, model, variables, workload, clock).trace();
 }
 
 class Tracer {
@@ -106,6 +121,7 @@ class Tracer {
     readonly model: StageModel,
     readonly variables: StageVariables,
     readonly workload: Workload,
+    readonly clock: LayerClock | undefined,
   ) {
     this.#label = `stage${model.config.index}`;
     this.#positions = new Map(model.weights.map(({ variable }, i) => [variable.val.id, i]));
@@ -123,6 +139,7 @@ class Tracer {
       for (const f of this.#functions) f.dispose();
       throw error;
     } finally {
+      this.model.probe = undefined;
       recording?.dispose();
       recording?.outputs.forEach((t) => t.dispose());
       this.#results?.dispose();
@@ -142,6 +159,8 @@ class Tracer {
     const targets = workload.targets.map((spec, i) => argument(`target ${i}`, spec));
     const share = argument("share", { dtype: "float32", shape: [] });
     let loss: tf.Tensor | undefined;
+    this.clock?.watch(graph);
+    model.probe = this.clock?.probe(graph);
     const recording = backend.binding.record(graph, () =>
       record(() => {
         const random = recordingSource(backend, graph, this.#draws);
@@ -171,6 +190,7 @@ class Tracer {
     const added = new Set<number>();
     if (has) {
       const graphB = this.#recorder(this.workload.split ? "B" : "BW");
+      this.clock?.watch(graphB);
       for (const [i, output] of outputs.entries()) {
         if (config.outputs[i]!.needsGradient) {
           gradients.push(this.#argument(graphB, `gradient of output ${i}`, TF_FLOAT, output.shape));
@@ -182,14 +202,16 @@ class Tracer {
           config.outputs[i]!.needsGradient ? gradients[next++]!.tensor : undefined
         );
         const seeds = [...dys, ...(loss ? [tf.scalar(1)] : [])];
-        return backward(recording, seeds, tensors(wanted), dependent);
+        return backward(recording, seeds, tensors(wanted), dependent, this.#around(graphB));
       });
       const inputGradients = this.backend.binding.record(
         graphB,
         () => back.inputGradients.map((dx, i) => this.#resolve(dx ?? tf.zeros(wanted[i]!.tensor.shape))),
       );
       if (this.workload.split) {
-        pieces.w = this.#weights(this.#recorder("W"), graphB, recording, back, dependent, added);
+        const graphW = this.#recorder("W");
+        this.clock?.watch(graphW);
+        pieces.w = this.#weights(graphW, graphB, recording, back, dependent, added);
         for (const k of this.workload.weightBatches) {
           if (k > 1) pieces.batched.push([k, this.#batchedWeights(k, recording, back, dependent, added)]);
         }
@@ -210,16 +232,21 @@ class Tracer {
     outputs: readonly tf.Tensor[],
     added: readonly number[],
   ): TrainProgram {
-    const makeBoth = ({ graph, outputs, first, later }: Accumulation) => ({
-      first: this.#function(graph, outputs, later),
-      later: this.#function(graph, outputs, first),
-    });
-    const w = pieces.w && pieces.w.first.size > 0 ? makeBoth(pieces.w) : undefined;
+    const stamps = (graph: GraphRecorder | undefined) => graph && this.clock?.vector(graph);
+    const stampsW = stamps(pieces.w?.graph);
+    if (stampsW) pieces.w = { ...pieces.w!, outputs: [stampsW.tensor] };
+    const stampsB = stamps(pieces.b?.graph);
+    const makeBoth = ({ graph, outputs, first, later }: Accumulation) => {
+      const f = this.#function(graph, outputs, first);
+      return { first: this.clock ? f : this.#function(graph, outputs, later), later: f };
+    };
+    const w = pieces.w && pieces.w.later.size > 0 ? makeBoth(pieces.w) : undefined;
     const batched = pieces.batched.map(([k, piece]) => [k, makeBoth(piece)] as const);
     const weightFunctions = [w, ...batched.map(([, f]) => f)].flatMap((f) => f ? [f.first, f.later] : []);
     const graphB = pieces.b?.graph;
     const extra = savedBy(weightFunctions).filter((t) => t.recorder === graphB);
-    const b = pieces.b && this.#function(pieces.b.graph, [...pieces.b.outputs, ...extra]);
+    const stamped = stampsB ? [stampsB.tensor] : [];
+    const b = pieces.b && this.#function(pieces.b.graph, [...pieces.b.outputs, ...stamped, ...extra]);
     const fused = pieces.fused && makeBoth(pieces.fused);
     const readers = [...weightFunctions, ...(b ? [b] : []), ...(fused ? [fused.first, fused.later] : [])];
     const saved = savedBy(readers).filter((t) => t.recorder === graph);
@@ -228,7 +255,8 @@ class Tracer {
       graph,
       () => [...outputs, ...results].map((t) => this.#resolve(t)),
     );
-    const f = this.#function(graph, [...made, ...saved]);
+    const stampsF = stamps(graph);
+    const f = this.#function(graph, [...made, ...(stampsF ? [stampsF.tensor] : []), ...saved]);
     const args = [...inputs, ...targets, share, ...gradients].map(({ argument }) => argument);
     for (const draw of this.#draws) args.push(draw.key, draw.counter);
     const layout: FrameLayout = { arguments: args, saved, extra };
@@ -256,7 +284,18 @@ class Tracer {
       savedForW: saved.map((_, i) => afterB.some((p) => p.reads("saved", i))),
       added,
       functions: this.#functions,
+      stamps: { F: stampsF?.labels ?? [], B: stampsB?.labels ?? [], W: stampsW?.labels ?? [] },
     };
+  }
+
+  /** Marks the end of each op's backward, if there is a clock. */
+  #around(graph: GraphRecorder): Around | undefined {
+    const { clock } = this;
+    return clock && ((node, body) => {
+      const result = body();
+      clock.mark(graph, clock.layerOf(node));
+      return result;
+    });
   }
 
   /** W: adds each weight's gradient to its accumulator, in the graph that computed it. */
@@ -269,8 +308,13 @@ class Tracer {
     added: Set<number>,
   ): Accumulation {
     const ofB = graphB.size;
+    const { clock } = this;
     const gradients = this.backend.binding.record(graph, () => {
-      const byId = weightGradients(recording, back.pending, dependent);
+      const byId = weightGradients(recording, back.pending, dependent, (pending) => {
+        const gradient = pending.run();
+        clock?.mark(graph, clock.layerOf(pending.node));
+        return gradient;
+      });
       return this.#byWeight(byId);
     });
     const first = new Set<bigint>();
@@ -285,6 +329,7 @@ class Tracer {
         graphB.write("AssignAddVariableOp", dtypeOf(accumulator), accumulator, [gradient]);
         added.add(position);
       } else this.#assignOrAdd(graph, accumulator, gradient, first, later);
+      clock?.mark(graph, weight.spec.layer);
       checkShape(gradient, weight.spec.shape, weight.spec.layer);
     }
     return { graph, outputs: [], first, later };
@@ -350,8 +395,11 @@ class Tracer {
     first: Set<bigint>,
     later: Set<bigint>,
   ): void {
-    first.add(graph.write("AssignVariableOp", assignAttributes(accumulator), accumulator, [gradient]));
-    graph.forget(accumulator);
+    // A stamp comes after all that it times: with a clock, both forms are the later one.
+    if (!this.clock) {
+      first.add(graph.write("AssignVariableOp", assignAttributes(accumulator), accumulator, [gradient]));
+      graph.forget(accumulator);
+    }
     later.add(graph.write("AssignAddVariableOp", dtypeOf(accumulator), accumulator, [gradient]));
     graph.forget(accumulator);
   }

@@ -1,6 +1,7 @@
 /** A stage whose F, B, W and update run as one call into TensorFlow each. @module */
 import type { TensorSpec } from "../../ring/dtype.ts";
-import type { MicroBatch, StageExecutor, Value, Workload } from "../../stages/executor.ts";
+import type { LayerCost } from "../../stages/balance.ts";
+import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
 import type { OptimizerSpec, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import { tf } from "../../deps.ts";
@@ -11,8 +12,9 @@ import { captureInference, type InferenceProgram } from "./captured_inference.ts
 import { captureTraining, type StatisticsCall, type TrainProgram } from "./captured_program.ts";
 import { CapturedUpdate, type UpdateVariables } from "./captured_update.ts";
 import { TF_FLOAT } from "./dtypes.ts";
+import { addTimes, LayerClock, medianCosts } from "./layer_clock.ts";
 import { drawHandles } from "./random.ts";
-import { newHandle, readHandle } from "./tensor.ts";
+import { newHandle, readDoubles, readHandle } from "./tensor.ts";
 import { Variable } from "./variable.ts";
 
 /** Programs kept; the one used longest ago makes room. */
@@ -148,6 +150,50 @@ export class CapturedStage implements StageExecutor {
     if (program.hasResults) this.#results.push(out[program.outputCount]!);
     this.#freeAll(frame.arguments);
     return Array.from(out.subarray(0, program.outputCount));
+  }
+
+  profile(workload: Workload, inputs: () => ProfileInputs, rounds: number): Record<string, LayerCost> {
+    const { context } = this.#backend.binding;
+    const { accumulators } = this.#variables;
+    const statistics = (order: readonly StatisticsCall[]) => this.#statistics(order);
+    const clock = new LayerClock();
+    const split = { ...workload, split: true, weightBatches: [] };
+    const program = captureTraining(this.#backend, this.model, { accumulators, statistics }, split, clock);
+    const costs = new Map<string, Record<keyof LayerCost, number[]>>();
+    const take = (part: keyof LayerCost, handle: bigint, round: number) => {
+      // The first round warms up.
+      if (round > 0) addTimes(costs, part, program.stamps[part], readDoubles(context, handle));
+      context.tf.TFE_DeleteTensorHandle(handle);
+    };
+    try {
+      for (let round = 0; round <= rounds; round++) {
+        const { x, targets, outputGradients } = inputs();
+        const size = workload.inputs[0]?.shape[0] ?? 1;
+        const microBatch = { index: 0, step: round, firstSample: 0, size, batchSize: size };
+        const frame = this.#frame(program, microBatch, x, targets);
+        this.#drawRandom(program, frame, microBatch);
+        const out = program.F.call([frame]);
+        const saved = program.layout.saved.length;
+        take("F", out[out.length - saved - 1]!, round);
+        frame.saved = out.slice(out.length - saved);
+        this.#freeAll(out.subarray(0, out.length - saved - 1));
+        program.outputGradients.forEach((argument, i) => {
+          frame.arguments[program.layout.arguments.indexOf(argument)] = outputGradients[i] as bigint;
+        });
+        if (program.B) {
+          const back = program.B.call([frame]);
+          take("B", back[program.inputGradientCount]!, round);
+          frame.extra = back.slice(program.inputGradientCount + 1);
+          this.#freeAll(back.subarray(0, program.inputGradientCount));
+        }
+        if (program.W) take("W", program.W.later.call([frame])[0]!, round);
+        for (const handles of [frame.arguments, frame.saved, frame.extra]) this.#freeAll(handles);
+      }
+    } finally {
+      for (const f of program.functions) f.dispose();
+      this.reset();
+    }
+    return medianCosts(costs);
   }
 
   takeResults(): Float32Array {

@@ -139,6 +139,13 @@ export function readHandle(context: Context, handle: bigint): Exclude<HostValues
   }
 }
 
+/** The values of a float64 tensor, copied. */
+export function readDoubles(context: Context, handle: bigint): Float64Array {
+  const values = new Float64Array(sizeOf(handleShape(context, handle)));
+  copyOut(context, handle, new Uint8Array(values.buffer));
+  return values;
+}
+
 /** Shape of a tensor. */
 export function handleShape(context: Context, handle: bigint): number[] {
   const { tf, status } = context;
