@@ -7,8 +7,9 @@
 import { tf } from "../../../deps.ts";
 import type { OpAttribute } from "../attributes.ts";
 import type { NodeBackend } from "../backend.ts";
-import { bool, FLOAT, INDEX, int, ints, register, text } from "./kernel.ts";
+import { bool, FLOAT, int, ints, register, text } from "./kernel.ts";
 import { lowering } from "./lowering.ts";
+import { everyNth, fromPatches, patches, rows, spread, taps } from "./pixels.ts";
 
 type Info = tf.backend_util.Conv2DInfo;
 
@@ -50,85 +51,102 @@ function conv2dInfo(xShape: number[], filterShape: number[], attrs: Conv2DAttrib
 }
 
 function forward(backend: NodeBackend, x: tf.Tensor, filter: tf.Tensor, info: Info): tf.Tensor {
-  const weights = () => tf.reshape(filter, [-1, info.outChannels]);
-  switch (lowering(info)) {
-    case "plain":
-      return backend.executeSingleOutput("Conv2D", attributes(info), [x, filter]);
+  const product = (input: tf.Tensor) =>
+    tf.reshape(matmul(backend, input, tf.reshape(filter, [-1, info.outChannels])), info.outShape);
+  switch (lowering(info, "forward")) {
     case "matmul":
-      return tf.reshape(matmul(backend, rows(x), weights()), info.outShape);
-    case "strided":
-      return tf.reshape(matmul(backend, rows(everyNth(backend, x, info)), weights()), info.outShape);
+      return product(rows(everyNth(x, info)));
     case "im2col":
-      return tf.reshape(matmul(backend, patches(x), weights()), info.outShape);
+      return product(patches(backend, x, info));
+    default:
+      return withPadding(
+        info,
+        x,
+        (padded) => backend.executeSingleOutput("Conv2D", attributes(info), [padded, filter]),
+      );
   }
 }
 
 function inputGradient(backend: NodeBackend, dy: tf.Tensor, filter: tf.Tensor, info: Info): tf.Tensor {
   const product = () => matmul(backend, rows(dy), tf.reshape(filter, [-1, info.outChannels]), false, true);
-  switch (lowering(info)) {
-    case "plain":
-      return backend.executeSingleOutput("Conv2DBackpropInput", attributes(info), [
-        ints(info.inShape),
-        filter,
-        dy,
-      ]);
+  switch (lowering(info, "inputGradient")) {
     case "matmul":
-      return tf.reshape(product(), info.inShape);
-    case "strided": {
-      const sampled = tf.reshape(product(), [...info.outShape.slice(0, 3), info.inChannels]);
-      const { begin, strides, masks } = slices(info);
-      return backend.executeSingleOutput("StridedSliceGrad", masks, [
-        ints(info.inShape),
-        ints(begin),
-        ints(begin),
-        ints(strides),
-        sampled,
-      ]);
-    }
+      return spread(backend, tf.reshape(product(), [...info.outShape.slice(0, 3), info.inChannels]), info);
     case "im2col":
       return fromPatches(product(), info);
+    default: {
+      const { top, left } = info.padInfo;
+      const explicit = isExplicit(info);
+      const shape = explicit ? paddedShape(info) : info.inShape;
+      const inputs = [ints(shape), filter, dy];
+      const dx = backend.executeSingleOutput("Conv2DBackpropInput", attributes(info), inputs);
+      if (!explicit) return dx;
+      const first = info.dataFormat === "channelsLast" ? [0, top, left, 0] : [0, 0, top, left];
+      return tf.slice(dx, first, info.inShape);
+    }
   }
 }
 
 function filterGradient(backend: NodeBackend, x: tf.Tensor, dy: tf.Tensor, info: Info): tf.Tensor {
-  const product = (inputs: tf.Tensor) =>
-    tf.reshape(matmul(backend, inputs, rows(dy), true, false), info.filterShape);
-  switch (lowering(info)) {
-    case "plain":
-      return backend.executeSingleOutput("Conv2DBackpropFilter", attributes(info), [
-        x,
-        ints(info.filterShape),
-        dy,
-      ]);
+  const product = (input: tf.Tensor, transpose = true) =>
+    tf.reshape(matmul(backend, input, rows(dy), transpose, false), info.filterShape);
+  switch (lowering(info, "filterGradient")) {
     case "matmul":
-      return product(rows(x));
-    case "strided":
-      return product(rows(everyNth(backend, x, info)));
+      return product(rows(everyNth(x, info)));
+    case "transposed":
+      return product(tf.transpose(rows(x), [1, 0]), false);
     case "im2col":
-      return product(patches(x));
+      return product(patches(backend, x, info));
+    case "taps": {
+      const products = taps(x, info).map((tap) => matmul(backend, tap, rows(dy), true, false));
+      return tf.reshape(tf.stack(products), info.filterShape);
+    }
+    default:
+      return withPadding(
+        info,
+        x,
+        (padded) =>
+          backend.executeSingleOutput("Conv2DBackpropFilter", attributes(info), [
+            padded,
+            ints(info.filterShape),
+            dy,
+          ]),
+      );
   }
 }
 
+/** Explicit padding goes before the op: within it, TensorFlow's gradients take a path fifty times slower. */
+function isExplicit({ padInfo }: Info): boolean {
+  return padInfo.type !== "SAME" && padInfo.type !== "VALID";
+}
+
+function withPadding(info: Info, x: tf.Tensor, run: (x: tf.Tensor) => tf.Tensor): tf.Tensor {
+  if (!isExplicit(info)) return run(x);
+  const { top, bottom, left, right } = info.padInfo;
+  const around: [number, number][] = [[top, bottom], [left, right]];
+  const last = info.dataFormat === "channelsLast";
+  return run(tf.pad(x, last ? [[0, 0], ...around, [0, 0]] : [[0, 0], [0, 0], ...around]));
+}
+
+function paddedShape({ inShape, padInfo, dataFormat }: Info): number[] {
+  const { top, bottom, left, right } = padInfo;
+  const height = dataFormat === "channelsLast" ? 1 : 2;
+  return inShape.map((dim, i) =>
+    i === height ? dim + top + bottom : i === height + 1 ? dim + left + right : dim
+  );
+}
+
 function attributes(info: Info): OpAttribute[] {
-  const { padInfo, dataFormat } = info;
-  const last = dataFormat === "channelsLast";
+  const last = info.dataFormat === "channelsLast";
   const around = (height: number, width: number) => last ? [1, height, width, 1] : [1, 1, height, width];
-  const explicit = padInfo.type !== "SAME" && padInfo.type !== "VALID";
-  const pads = [padInfo.top, padInfo.bottom, padInfo.left, padInfo.right];
   return [
     FLOAT,
     int("strides", around(info.strideHeight, info.strideWidth)),
-    text("padding", explicit ? "EXPLICIT" : padInfo.type),
-    ...(explicit ? [int("explicit_paddings", last ? [0, 0, ...pads, 0, 0] : [0, 0, 0, 0, ...pads])] : []),
+    text("padding", info.padInfo.type === "SAME" ? "SAME" : "VALID"),
     text("data_format", last ? "NHWC" : "NCHW"),
     bool("use_cudnn_on_gpu", true),
     int("dilations", around(info.dilationHeight, info.dilationWidth)),
   ];
-}
-
-/** `[batch * height * width, channels]`. */
-function rows(x: tf.Tensor): tf.Tensor {
-  return tf.reshape(x, [-1, x.shape[3]!]);
 }
 
 function matmul(
@@ -140,50 +158,4 @@ function matmul(
 ): tf.Tensor {
   const attrs = [FLOAT, bool("transpose_a", transposeA), bool("transpose_b", transposeB)];
   return backend.executeSingleOutput("MatMul", attrs, [a, b]);
-}
-
-function slices(info: Info): { begin: number[]; strides: number[]; masks: OpAttribute[] } {
-  const ALL = 15; // begin and end masks: from the start to the end of all four axes
-  return {
-    begin: [0, 0, 0, 0],
-    strides: [1, info.strideHeight, info.strideWidth, 1],
-    masks: [
-      FLOAT,
-      INDEX,
-      int("begin_mask", ALL),
-      int("end_mask", ALL),
-      int("ellipsis_mask", 0),
-      int("new_axis_mask", 0),
-      int("shrink_axis_mask", 0),
-    ],
-  };
-}
-
-/** The pixels that a strided 1x1 convolution looks at. */
-function everyNth(backend: NodeBackend, x: tf.Tensor, info: Info): tf.Tensor {
-  const { begin, strides, masks } = slices(info);
-  return backend.executeSingleOutput("StridedSlice", masks, [x, ints(begin), ints(begin), ints(strides)]);
-}
-
-/** The 3x3 neighbourhoods of all pixels, `[batch * height * width, 9 * channels]`. */
-function patches(x: tf.Tensor): tf.Tensor {
-  const [n, h, w, c] = x.shape as [number, number, number, number];
-  const padded = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]);
-  const shifted = neighbours((i, j) => tf.slice(padded, [0, i, j, 0], [n, h, w, c]));
-  return tf.reshape(tf.concat(shifted, 3), [-1, 9 * c]);
-}
-
-/** The transpose of `patches`: adds each neighbourhood back to the pixels that it was taken from. */
-function fromPatches(columns: tf.Tensor, info: Info): tf.Tensor {
-  const [n, h, w, c] = info.inShape;
-  const grid = tf.reshape(columns, [n, h, w, 9, c]);
-  const shifted = neighbours((i, j) => {
-    const one = tf.reshape(tf.slice(grid, [0, 0, 0, i * 3 + j, 0], [n, h, w, 1, c]), [n, h, w, c]);
-    return tf.pad(one, [[0, 0], [i, 2 - i], [j, 2 - j], [0, 0]]);
-  });
-  return tf.slice(tf.addN(shifted), [0, 1, 1, 0], [n, h, w, c]);
-}
-
-function neighbours(f: (i: number, j: number) => tf.Tensor): tf.Tensor[] {
-  return [0, 1, 2].flatMap((i) => [0, 1, 2].map((j) => f(i, j)));
 }
