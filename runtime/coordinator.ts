@@ -9,12 +9,12 @@ import type { TensorSpec } from "../ring/dtype.ts";
 import { RingSender } from "../ring/ring.ts";
 import type { MicroBatch, Workload } from "../stages/executor.ts";
 import { inferShapes, type ModelGraph, refKey } from "../stages/graph.ts";
-import type { LayerCost } from "../stages/balance.ts";
+import { type LayerCost, totalCost } from "../stages/balance.ts";
 import type { PortableLosses } from "../stages/losses.ts";
 import type { OptimizerSpec, UpdateScalars } from "../stages/optimizers.ts";
 import { type Partition, resolvePartition } from "../stages/partition.ts";
 import { type StageConfig, stageConfigs } from "../stages/stage_config.ts";
-import { choosePartition } from "./auto_partition.ts";
+import { balancePartition, refinePartition } from "./auto_partition.ts";
 import type { HostBatch } from "./data/batch_source.ts";
 import { StageError } from "./errors.ts";
 import { createLane, type LaneRings, stageWorkload } from "./lanes.ts";
@@ -24,6 +24,7 @@ import type { Reply, StageCounters, StepCommand, StepReport, TraceEvent } from "
 import { action, type Schedule } from "./schedules/action.ts";
 import { capacitiesFor, makeSchedule } from "./schedules/schedules.ts";
 import { validate } from "./schedules/validate.ts";
+import { chooseWeightBatch, timesFor } from "./schedules/weight_batch.ts";
 import type { WeightMemory } from "./weight_memory.ts";
 import { WorkerLink } from "./worker_link.ts";
 
@@ -61,9 +62,7 @@ export type ProgressReport = (phase: "start" | "partition" | "build" | "capture"
 /** Milliseconds to wait, after a failure, for the other stages to stop. */
 const SETTLE_MS = 500;
 /** Numbers of micro-batches that a batched W is tried with. */
-const WEIGHT_BATCHES = [2, 4, 8];
-/** How much faster a batched W must be to be taken. */
-const WEIGHT_BATCH_GAIN = 0.97;
+const WEIGHT_BATCHES = [2, 4];
 
 /** One way of running, ready to be fed. */
 export interface ReadyLane {
@@ -150,7 +149,7 @@ export class Coordinator {
     if (known) return known;
     const { microBatchSize, microBatches } = this.cut(shape);
     const training = shape.mode === "train";
-    const wantsSplit = training && this.options.schedule === "zero-bubble" && this.#links.length > 1;
+    const wantsSplit = this.#splits(shape);
     const workloadsOf = (weightBatches: readonly number[]) =>
       this.#stages.map((stage) => this.#workload(stage, shape, microBatchSize, wantsSplit, weightBatches));
     this.progress("capture");
@@ -168,7 +167,7 @@ export class Coordinator {
         link.call("measure", workloads[s]!, this.#outputGradients(s, shape, microBatchSize))
       );
     }
-    const weightBatch = this.#chooseWeightBatch(times, tried);
+    const weightBatch = this.#chooseWeightBatch(times, microBatches);
     const lane: ReadyLane = {
       shape,
       microBatchSize,
@@ -337,10 +336,29 @@ export class Coordinator {
     this.progress("partition");
     const { microBatchSize } = this.cut(shape);
     const specs = this.#specs(shape, microBatchSize);
-    const measured = this.options.costs === "measured"
-      ? await this.#profile(shape, microBatchSize)
-      : undefined;
-    return choosePartition({ graph: this.graph, stages: devices.length, specs, measured });
+    const request = { graph: this.graph, stages: devices.length, specs };
+    if (this.options.costs === "estimated") return balancePartition(request);
+    const measured = await this.#profile(shape, microBatchSize);
+    return await refinePartition({ ...request, measured }, async (partition) => {
+      await this.#build(partition);
+      const split = this.#splits({ ...shape, mode: "train" });
+      const times = await this.#all((link, s) => {
+        const workload = this.#workload(
+          this.#stages[s]!,
+          { ...shape, mode: "train" },
+          microBatchSize,
+          split,
+          [],
+        );
+        return link.call("measure", workload, this.#outputGradients(s, shape, microBatchSize));
+      });
+      return times.map(totalCost);
+    });
+  }
+
+  /** Whether W runs apart from B. */
+  #splits({ mode }: Pick<BatchShape, "mode">): boolean {
+    return mode === "train" && this.options.schedule === "zero-bubble" && this.options.devices.length > 1;
   }
 
   /** Measures every layer on every device at once, as when the stages are at work: the median of the devices. */
@@ -375,7 +393,7 @@ export class Coordinator {
       schedule = makeSchedule(name, {
         stages,
         microBatches,
-        times: lane.times,
+        times: lane.times && timesFor(lane.times, lane.weightBatch),
         maxInFlight,
         weightBatch: lane.weightBatch,
       });
@@ -393,16 +411,11 @@ export class Coordinator {
   }
 
   /** Per stage, how many micro-batches one W takes. */
-  #chooseWeightBatch(times: readonly MeasuredTimes[] | undefined, tried: readonly number[]): number[] {
-    const { weightBatch } = this.options;
+  #chooseWeightBatch(times: readonly MeasuredTimes[] | undefined, microBatches: number): number[] {
+    const { weightBatch, maxInFlight } = this.options;
     if (!times) return this.#stages.map(() => 1);
-    return times.map(({ W, batched }) => {
-      if (weightBatch !== "auto") return weightBatch;
-      return tried.reduce((best, k) => {
-        const now = best === 1 ? W : batched[best]!;
-        return batched[k]! < now * WEIGHT_BATCH_GAIN ? k : best;
-      }, 1);
-    });
+    if (weightBatch !== "auto") return times.map(() => Math.min(weightBatch, microBatches));
+    return chooseWeightBatch(microBatches, times, maxInFlight);
   }
 
   #laneWorkload(lane: ReadyLane, stage: number, size: number): Workload {

@@ -133,13 +133,13 @@ export class EagerStage implements StageExecutor {
     });
   }
 
-  weight(indices: readonly number[]): void {
+  weight(indices: readonly number[], keep = false): void {
     this.#timed(() => {
       for (const index of indices) {
         const flight = this.#inFlight.get(index);
         if (!flight) continue;
         tf.tidy(() => this.#accumulate(flight, flight.pending ?? []));
-        this.#finish(index);
+        if (!keep) this.#finish(index);
       }
     });
   }
@@ -193,13 +193,22 @@ export class EagerStage implements StageExecutor {
     });
   }
 
-  profile(workload: Workload, inputs: () => ProfileInputs, rounds: number): Record<string, LayerCost> {
+  profile(
+    workload: Workload,
+    inputs: () => ProfileInputs,
+    rounds: number,
+    budgetMs: number,
+  ): Record<string, LayerCost> {
     const costs = new EagerProfile(this.model);
     const size = workload.inputs[0]?.shape[0] ?? 1;
     const split = { ...workload, split: true };
     this.#profile = costs;
+    const start = performance.now();
+    let measured = 0;
     try {
       for (let round = 0; round <= rounds; round++) {
+        if (round > 1 && performance.now() - start > budgetMs) break;
+        if (round > 0) measured++;
         if (round === 1) costs.start(); // the first round warms up
         const { x, targets, outputGradients } = inputs();
         const microBatch = { index: 0, step: round, firstSample: 0, size, batchSize: size };
@@ -212,7 +221,7 @@ export class EagerStage implements StageExecutor {
       costs.stop();
       this.reset();
     }
-    return costs.perRound(rounds);
+    return costs.perRound(measured);
   }
 
   takeResults(): Float32Array {

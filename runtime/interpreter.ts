@@ -20,6 +20,7 @@ export class Lane {
   readonly outputs: readonly RingSender[];
   readonly outputGradients: readonly RingReceiver[];
   readonly inputGradients: readonly RingSender[];
+  readonly #counters: readonly Readonly<RingCounters>[];
 
   constructor(setup: LaneSetup, abort: AbortFlag) {
     const receive = (channel: RingChannel) => new RingReceiver(channel, abort);
@@ -29,6 +30,15 @@ export class Lane {
     this.outputs = setup.outputs.map(send);
     this.outputGradients = setup.outputGradients.map(receive);
     this.inputGradients = setup.inputGradients.map(send);
+    const rings = [this.inputs, this.targets, this.outputs, this.outputGradients, this.inputGradients].flat();
+    this.#counters = rings.map((ring) => ring.counters);
+  }
+
+  /** Milliseconds waited on these rings so far. */
+  get waitMs(): number {
+    let sum = 0;
+    for (const { waitMs } of this.#counters) sum += waitMs;
+    return sum;
   }
 
   /** Drops what lies in the incoming rings. */
@@ -69,7 +79,7 @@ export class Interpreter {
       this.current = action;
       this.abort.check();
       const start = performance.now();
-      const waited = waitMs(lane);
+      const waited = lane.waitMs;
       const busy = this.executor.engineMs;
       this.#copyMs = 0;
       if (action.kind === "U") penalty = this.executor.update(command.scalars);
@@ -81,7 +91,7 @@ export class Interpreter {
           action,
           start: performance.timeOrigin + start,
           end: performance.timeOrigin + performance.now(),
-          wait: waitMs(lane) - waited,
+          wait: lane.waitMs - waited,
           copy: this.#copyMs,
           engine: this.executor.engineMs - busy,
         });
@@ -177,13 +187,6 @@ export class Interpreter {
     for (const release of this.#held.get(microBatch) ?? []) release();
     this.#held.delete(microBatch);
   }
-}
-
-function waitMs(lane: Lane): number {
-  let sum = 0;
-  for (const ring of [...lane.inputs, ...lane.targets, ...lane.outputGradients]) sum += ring.counters.waitMs;
-  for (const ring of [...lane.outputs, ...lane.inputGradients]) sum += ring.counters.waitMs;
-  return sum;
 }
 
 /** An action as text, or what else a worker does. */

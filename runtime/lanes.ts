@@ -87,11 +87,12 @@ export function stageWorkload(
   split: boolean,
   weightBatches: readonly number[],
 ): Workload {
-  return {
+  const workload = {
     inputs: stage.inputs.map(({ ref }) => specs.get(refKey(ref))!),
     targets: mode === "predict" ? [] : stage.modelOutputs.map(({ output }) => targets[output]!),
     mode,
     split: mode === "train" && split,
     weightBatches: mode === "train" && split ? weightBatches : [],
   };
+  return { ...workload, key: JSON.stringify(workload) };
 }

@@ -4,8 +4,10 @@ import type { LayerCost } from "../stages/balance.ts";
 import type { EngineTensors, StageExecutor, Value, Workload } from "../stages/executor.ts";
 import type { StageTimes } from "./schedules/simulate.ts";
 
-/** Rounds measured, after one that warms up. */
+/** Most rounds measured, after one that warms up. */
 const ROUNDS = 3;
+/** Time after which no further round begins, in milliseconds. */
+const BUDGET_MS = 1000;
 
 /** Milliseconds per micro-batch. */
 export interface MeasuredTimes extends StageTimes {
@@ -42,21 +44,21 @@ export function measureStage(
     timed(name, () => executor.backward(index, gradients)).forEach((t) => tensors.free(t));
   };
   try {
+    const start = performance.now();
     for (let round = 0; round <= ROUNDS; round++) {
+      if (round > 1 && performance.now() - start > BUDGET_MS) break;
       forward(0, "F");
       backward(0, "B");
       if (workload.split) timed("W", () => executor.weight([0]));
     }
+    const most = Math.max(0, ...workload.weightBatches);
+    for (let index = 0; index < most; index++) {
+      forward(index, "other");
+      backward(index, "other");
+    }
     for (const k of workload.weightBatches) {
-      if (k < 2) continue;
-      for (let round = 0; round < 2; round++) {
-        const indices = Array.from({ length: k }, (_, i) => i);
-        for (const index of indices) {
-          forward(index, "other");
-          backward(index, "other");
-        }
-        timed(`W${k}`, () => executor.weight(indices));
-      }
+      const indices = Array.from({ length: k }, (_, i) => i);
+      for (let round = 0; round < 2; round++) timed(`W${k}`, () => executor.weight(indices, true));
     }
   } finally {
     executor.reset();
@@ -66,7 +68,7 @@ export function measureStage(
     return rounds[rounds.length >> 1] ?? 0;
   };
   const batched: Record<number, number> = {};
-  for (const k of workload.weightBatches) if (k > 1) batched[k] = median(`W${k}`) / k;
+  for (const k of workload.weightBatches) batched[k] = median(`W${k}`) / k;
   return { F: median("F"), B: median("B"), W: median("W"), batched };
 }
 
@@ -83,7 +85,7 @@ export function profileStage(
     targets: workload.targets.map(zeros),
     outputGradients: outputGradients.map(zeros),
   });
-  return executor.profile(workload, inputs, ROUNDS);
+  return executor.profile(workload, inputs, ROUNDS, BUDGET_MS);
 }
 
 /** Makes tensors of zeros. */

@@ -26,6 +26,8 @@ export interface MicroBatch {
 
 /** What a stage is about to run, so that it can be captured before the first step. */
 export interface Workload {
+  /** Equal for equal workloads, and for no others. */
+  readonly key: string;
   /** Shapes and dtypes of the stage's inputs, per micro-batch. */
   readonly inputs: readonly TensorSpec[];
   /** The same of the targets of the model's outputs that lie here. */
@@ -65,8 +67,12 @@ export interface StageExecutor {
    * @returns gradients of the inputs that need one, in order
    */
   backward(index: number, outputGradients: readonly Value[]): Value[];
-  /** W of these micro-batches, in one call. */
-  weight(indices: readonly number[]): void;
+  /**
+   * W of these micro-batches, in one call if the workload was prepared for their number.
+   *
+   * @param keep keeps them in flight, to measure it again
+   */
+  weight(indices: readonly number[], keep?: boolean): void;
   /** The optimizer's update, from the gradients accumulated since the last. @returns the layers' penalty */
   update(scalars: UpdateScalars): number;
   /** Forward without training. @returns tensors for the next stage, and in mode "predict" the model's outputs */
@@ -80,11 +86,14 @@ export interface StageExecutor {
    * Measures each layer, in milliseconds per micro-batch. Gradients that accumulate on the way are dropped.
    *
    * @param inputs makes the inputs of one round; they become the executor's own
+   * @param rounds most rounds, after one that warms up
+   * @param budgetMs time after which no further round begins; one is always measured
    */
   profile(
     workload: Workload,
     inputs: () => ProfileInputs,
     rounds: number,
+    budgetMs: number,
   ): Readonly<Record<string, LayerCost>>;
   /** `[1 + metrics]`: shares of loss and metrics summed since the last call; empty where no output lies here. */
   takeResults(): Float32Array;

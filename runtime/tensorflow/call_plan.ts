@@ -1,64 +1,76 @@
 /** Where a captured function's inputs are found at each call, worked out once. @module */
-import { type Argument, CaptureError, type GraphTensor } from "./graph_recorder.ts";
 import type { CapturedFunction } from "./captured_function.ts";
+import { type Argument, CaptureError, type GraphTensor } from "./graph_recorder.ts";
 
-/** Values that belong to one micro-batch, as handles; 0 where there is none. */
-export interface Frame {
-  readonly arguments: BigUint64Array<ArrayBuffer>;
+/** Handles that belong to one micro-batch, by place; 0 where there is none. */
+export type Frame = [
+  /** What the caller handed over, in the order of the layout's arguments. */
+  handed: BigUint64Array<ArrayBuffer>,
   /** What F left for the backward. */
-  saved: BigUint64Array<ArrayBuffer>;
+  saved: BigUint64Array<ArrayBuffer>,
   /** What B left for W. */
-  extra: BigUint64Array<ArrayBuffer>;
-}
+  extra: BigUint64Array<ArrayBuffer>,
+];
 
-/** Places that values of a frame are numbered by. */
+/** Places in a frame. */
+export const HANDED = 0;
+export const SAVED = 1;
+export const EXTRA = 2;
+
+/** What the handles of a frame stand for. */
 export interface FrameLayout {
   readonly arguments: readonly Argument[];
   readonly saved: readonly GraphTensor[];
   readonly extra: readonly GraphTensor[];
 }
 
-type Place = "arguments" | "saved" | "extra";
-
 /** The inputs of one function. */
 export class CallPlan {
-  readonly #fixed: BigUint64Array<ArrayBuffer>;
-  readonly #moving: {
-    readonly at: number;
-    readonly place: Place;
-    readonly index: number;
-    readonly replica: number;
-  }[] = [];
+  /** Handles of variables, and room for the others. */
+  readonly #inputs: BigUint64Array<ArrayBuffer>;
+  /** Four numbers for each input that changes: its position, its place, its index there, its replica. */
+  readonly #moving: Uint32Array;
 
   constructor(readonly f: CapturedFunction, layout: FrameLayout) {
-    this.#fixed = new BigUint64Array(f.inputs.length);
+    const handed = new Map(layout.arguments.map((argument, i) => [argument, i]));
+    const saved = new Map(layout.saved.map((tensor, i) => [tensor, i]));
+    const extra = new Map(layout.extra.map((tensor, i) => [tensor, i]));
+    const moving: number[] = [];
+    this.#inputs = new BigUint64Array(f.inputs.length);
     f.inputs.forEach(({ source, replica }, at) => {
       if (source.kind === "variable") {
-        this.#fixed[at] = source.variable.handle;
+        this.#inputs[at] = source.variable.handle;
         return;
       }
-      const place: Place = source.kind === "argument"
-        ? "arguments"
-        : layout.saved.includes(source.tensor)
-        ? "saved"
-        : "extra";
-      const index = source.kind === "argument"
-        ? layout.arguments.indexOf(source)
-        : layout[place as "saved" | "extra"].indexOf(source.tensor);
-      if (index < 0) throw new CaptureError(`needs a value that nobody keeps (input ${at} of ${f.name})`);
-      this.#moving.push({ at, place, index, replica });
+      const [place, index] = source.kind === "argument"
+        ? [HANDED, handed.get(source)]
+        : saved.has(source.tensor)
+        ? [SAVED, saved.get(source.tensor)]
+        : [EXTRA, extra.get(source.tensor)];
+      if (index === undefined) {
+        throw new CaptureError(`needs a value that nobody keeps (input ${at} of ${f.name})`);
+      }
+      moving.push(at, place, index, replica);
     });
+    this.#moving = Uint32Array.from(moving);
   }
 
   /** Whether the function reads a value of a frame. */
-  reads(place: Place, index: number): boolean {
-    return this.#moving.some((m) => m.place === place && m.index === index);
+  reads(place: number, index: number): boolean {
+    const moving = this.#moving;
+    for (let i = 0; i < moving.length; i += 4) {
+      if (moving[i + 1] === place && moving[i + 2] === index) return true;
+    }
+    return false;
   }
 
   /** Runs the function over one frame, or over one per replica. */
   call(frames: readonly Frame[]): BigUint64Array<ArrayBuffer> {
-    const inputs = this.#fixed;
-    for (const { at, place, index, replica } of this.#moving) inputs[at] = frames[replica]![place][index]!;
+    const inputs = this.#inputs;
+    const moving = this.#moving;
+    for (let i = 0; i < moving.length; i += 4) {
+      inputs[moving[i]!] = frames[moving[i + 3]!]![moving[i + 1]!]![moving[i + 2]!]!;
+    }
     return this.f.call(inputs);
   }
 }

@@ -8,14 +8,13 @@ import { idOf, type NodeBackend } from "./backend.ts";
 import { CallPlan, type FrameLayout } from "./call_plan.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "./dtypes.ts";
+import type { ArgumentPositions } from "./captured_program.ts";
 import { type Argument, GraphRecorder } from "./graph_recorder.ts";
 
 /** A captured forward. */
 export interface InferenceProgram {
-  readonly inputs: readonly Argument[];
-  readonly targets: readonly Argument[];
-  readonly share: Argument;
   readonly layout: FrameLayout;
+  readonly positions: Pick<ArgumentPositions, "inputs" | "targets" | "share">;
   readonly F: CallPlan;
   /** Outputs before the vector of results, if there is one. */
   readonly outputCount: number;
@@ -55,10 +54,8 @@ export function captureInference(
     const f = new CapturedFunction(recorder, [...outputs, ...results]);
     const layout: FrameLayout = { arguments: args, saved: [], extra: [] };
     return {
-      inputs: inputs.map(({ source }) => source),
-      targets: targets.map(({ source }) => source),
-      share: share.source,
       layout,
+      positions: { inputs: 0, targets: inputs.length, share: inputs.length + targets.length },
       F: new CallPlan(f, layout),
       outputCount: outputs.length,
       hasResults: results.length > 0,

@@ -30,7 +30,7 @@ import {
 import { engine } from "../../stages/tfjs.ts";
 import { typeAttr } from "./attributes.ts";
 import { idOf, type NodeBackend } from "./backend.ts";
-import { CallPlan, type FrameLayout } from "./call_plan.ts";
+import { CallPlan, type FrameLayout, SAVED } from "./call_plan.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "./dtypes.ts";
 import { type Argument, GraphRecorder, type GraphTensor } from "./graph_recorder.ts";
@@ -58,14 +58,21 @@ export interface FirstAndLater {
   readonly later: CallPlan;
 }
 
+/** Positions among the layout's arguments of the first of each kind; those of one kind stand in a row. */
+export interface ArgumentPositions {
+  readonly inputs: number;
+  readonly targets: number;
+  readonly share: number;
+  readonly outputGradients: number;
+  /** Key and counter of each draw, in turn. */
+  readonly draws: number;
+}
+
 /** A captured training program. */
 export interface TrainProgram {
-  readonly inputs: readonly Argument[];
-  readonly targets: readonly Argument[];
-  readonly share: Argument;
-  readonly draws: readonly Draw[];
-  readonly outputGradients: readonly Argument[];
   readonly layout: FrameLayout;
+  readonly positions: ArgumentPositions;
+  readonly draws: readonly Draw[];
   readonly F: CallPlan;
   readonly outputCount: number;
   /** Whether F's output after `outputs` is the vector of results. */
@@ -267,12 +274,15 @@ class Tracer {
     const batchedW = new Map(batched.map(([k, f]) => [k, both(f)!]));
     const afterB = [W, ...batchedW.values()].flatMap((f) => f ? [f.first, f.later] : []);
     return {
-      inputs: inputs.map((t) => t.argument),
-      targets: targets.map((t) => t.argument),
-      share: share.argument,
-      draws: this.#draws,
-      outputGradients: gradients.map((t) => t.argument),
       layout,
+      positions: {
+        inputs: 0,
+        targets: inputs.length,
+        share: inputs.length + targets.length,
+        outputGradients: inputs.length + targets.length + 1,
+        draws: inputs.length + targets.length + 1 + gradients.length,
+      },
+      draws: this.#draws,
       F: plan(f),
       outputCount: outputs.length,
       hasResults: results.length > 0,
@@ -281,7 +291,7 @@ class Tracer {
       W,
       batchedW,
       inputGradientCount: pieces.b?.outputs.length ?? pieces.fused?.outputs.length ?? 0,
-      savedForW: saved.map((_, i) => afterB.some((p) => p.reads("saved", i))),
+      savedForW: saved.map((_, i) => afterB.some((p) => p.reads(SAVED, i))),
       added,
       functions: this.#functions,
       stamps: { F: stampsF?.labels ?? [], B: stampsB?.labels ?? [], W: stampsW?.labels ?? [] },

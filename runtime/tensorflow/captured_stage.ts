@@ -6,7 +6,7 @@ import type { OptimizerSpec, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import { tf } from "../../deps.ts";
 import { idOf, type NodeBackend } from "./backend.ts";
-import type { Frame } from "./call_plan.ts";
+import { EXTRA, type Frame, HANDED, SAVED } from "./call_plan.ts";
 import { functionCounters } from "./captured_function.ts";
 import { captureInference, type InferenceProgram } from "./captured_inference.ts";
 import { captureTraining, type StatisticsCall, type TrainProgram } from "./captured_program.ts";
@@ -66,8 +66,7 @@ export class CapturedStage implements StageExecutor {
   }
 
   prepare(workload: Workload): number {
-    const key = JSON.stringify(workload);
-    if (this.#programs.has(key)) return 0;
+    if (this.#programs.has(workload.key)) return 0;
     const start = performance.now();
     this.#program(workload);
     return (performance.now() - start) / 1000;
@@ -85,7 +84,7 @@ export class CapturedStage implements StageExecutor {
     const out = program.F.call([frame]);
     const outputs = Array.from(out.subarray(0, program.outputCount));
     if (program.hasResults) this.#results.push(out[program.outputCount]!);
-    frame.saved = out.slice(out.length - program.layout.saved.length);
+    frame[SAVED] = out.slice(out.length - program.layout.saved.length);
     this.#inFlight.set(microBatch.index, { program, frame });
     if (!program.B && !program.BW) this.#finish(microBatch.index);
     return outputs;
@@ -95,10 +94,7 @@ export class CapturedStage implements StageExecutor {
     const flight = this.#inFlight.get(index);
     if (!flight) return []; // nothing to train here, and nobody waits for gradients
     const { program, frame } = flight;
-    const { arguments: places } = program.layout;
-    program.outputGradients.forEach((argument, i) => {
-      frame.arguments[places.indexOf(argument)] = outputGradients[i] as bigint;
-    });
+    setHandles(frame[HANDED], program.positions.outputGradients, outputGradients);
     if (program.BW) {
       const out = (this.#firstWeight ? program.BW.first : program.BW.later).call([frame]);
       this.#firstWeight = false;
@@ -106,17 +102,17 @@ export class CapturedStage implements StageExecutor {
       return Array.from(out);
     }
     const out = program.B!.call([frame]);
-    frame.extra = out.slice(program.inputGradientCount);
+    frame[EXTRA] = out.slice(program.inputGradientCount);
     if (!program.W) this.#finish(index);
     else {
       program.savedForW.forEach((needed, i) => {
-        if (!needed) this.#delete(frame.saved, i);
+        if (!needed) this.#delete(frame[SAVED], i);
       });
     }
     return Array.from(out.subarray(0, program.inputGradientCount));
   }
 
-  weight(indices: readonly number[]): void {
+  weight(indices: readonly number[], keep = false): void {
     const flights = indices.map((index) => this.#inFlight.get(index));
     const [first] = flights;
     if (first) {
@@ -130,7 +126,7 @@ export class CapturedStage implements StageExecutor {
         this.#firstWeight = false;
       }
     }
-    for (const index of indices) this.#finish(index);
+    if (!keep) for (const index of indices) this.#finish(index);
   }
 
   update(scalars: UpdateScalars): number {
@@ -148,11 +144,16 @@ export class CapturedStage implements StageExecutor {
     const frame = this.#frame(program, microBatch, inputs, targets);
     const out = program.F.call([frame]);
     if (program.hasResults) this.#results.push(out[program.outputCount]!);
-    this.#freeAll(frame.arguments);
+    this.#freeAll(frame[HANDED]);
     return Array.from(out.subarray(0, program.outputCount));
   }
 
-  profile(workload: Workload, inputs: () => ProfileInputs, rounds: number): Record<string, LayerCost> {
+  profile(
+    workload: Workload,
+    inputs: () => ProfileInputs,
+    rounds: number,
+    budgetMs: number,
+  ): Record<string, LayerCost> {
     const { context } = this.#backend.binding;
     const { accumulators } = this.#variables;
     const statistics = (order: readonly StatisticsCall[]) => this.#statistics(order);
@@ -165,8 +166,10 @@ export class CapturedStage implements StageExecutor {
       if (round > 0) addTimes(costs, part, program.stamps[part], readDoubles(context, handle));
       context.tf.TFE_DeleteTensorHandle(handle);
     };
+    const start = performance.now();
     try {
       for (let round = 0; round <= rounds; round++) {
+        if (round > 1 && performance.now() - start > budgetMs) break;
         const { x, targets, outputGradients } = inputs();
         const size = workload.inputs[0]?.shape[0] ?? 1;
         const microBatch = { index: 0, step: round, firstSample: 0, size, batchSize: size };
@@ -175,19 +178,17 @@ export class CapturedStage implements StageExecutor {
         const out = program.F.call([frame]);
         const saved = program.layout.saved.length;
         take("F", out[out.length - saved - 1]!, round);
-        frame.saved = out.slice(out.length - saved);
+        frame[SAVED] = out.slice(out.length - saved);
         this.#freeAll(out.subarray(0, out.length - saved - 1));
-        program.outputGradients.forEach((argument, i) => {
-          frame.arguments[program.layout.arguments.indexOf(argument)] = outputGradients[i] as bigint;
-        });
+        setHandles(frame[HANDED], program.positions.outputGradients, outputGradients);
         if (program.B) {
           const back = program.B.call([frame]);
           take("B", back[program.inputGradientCount]!, round);
-          frame.extra = back.slice(program.inputGradientCount + 1);
+          frame[EXTRA] = back.slice(program.inputGradientCount + 1);
           this.#freeAll(back.subarray(0, program.inputGradientCount));
         }
         if (program.W) take("W", program.W.later.call([frame])[0]!, round);
-        for (const handles of [frame.arguments, frame.saved, frame.extra]) this.#freeAll(handles);
+        for (const handles of frame) this.#freeAll(handles);
       }
     } finally {
       for (const f of program.functions) f.dispose();
@@ -253,7 +254,7 @@ export class CapturedStage implements StageExecutor {
   }
 
   #program(workload: Workload): TrainProgram | InferenceProgram {
-    const key = JSON.stringify(workload);
+    const { key } = workload;
     const known = this.#programs.get(key);
     if (known) {
       this.#programs.delete(key); // to the end: the order is that of use
@@ -303,22 +304,24 @@ export class CapturedStage implements StageExecutor {
     inputs: readonly Value[],
     targets: readonly Value[],
   ): Frame {
-    const { arguments: places } = program.layout;
-    const values = new BigUint64Array(places.length);
-    program.inputs.forEach((argument, i) => values[places.indexOf(argument)] = inputs[i] as bigint);
-    program.targets.forEach((argument, i) => values[places.indexOf(argument)] = targets[i] as bigint);
-    const share = newHandle(this.#backend.binding.context, TF_FLOAT, [], Float32Array.of(size / batchSize));
-    values[places.indexOf(program.share)] = share;
-    return { arguments: values, saved: new BigUint64Array(0), extra: new BigUint64Array(0) };
+    const { layout, positions } = program;
+    const handed = new BigUint64Array(layout.arguments.length);
+    setHandles(handed, positions.inputs, inputs);
+    setHandles(handed, positions.targets, targets);
+    handed[positions.share] = newHandle(
+      this.#backend.binding.context,
+      TF_FLOAT,
+      [],
+      Float32Array.of(size / batchSize),
+    );
+    return [handed, new BigUint64Array(0), new BigUint64Array(0)];
   }
 
-  #drawRandom(program: TrainProgram, frame: Frame, { step, firstSample }: MicroBatch): void {
-    const { arguments: places } = program.layout;
-    for (const draw of program.draws) {
-      const [key, counter] = drawHandles(this.#backend, draw, { seed: this.seed, step, firstSample });
-      frame.arguments[places.indexOf(draw.key)] = key;
-      frame.arguments[places.indexOf(draw.counter)] = counter;
-    }
+  #drawRandom({ draws, positions }: TrainProgram, frame: Frame, { step, firstSample }: MicroBatch): void {
+    draws.forEach((draw, i) => {
+      const handles = drawHandles(this.#backend, draw, { seed: this.seed, step, firstSample });
+      setHandles(frame[HANDED], positions.draws + 2 * i, handles);
+    });
   }
 
   /** Frees what a micro-batch still holds. */
@@ -326,9 +329,7 @@ export class CapturedStage implements StageExecutor {
     const flight = this.#inFlight.get(index);
     if (!flight) return;
     this.#inFlight.delete(index);
-    this.#freeAll(flight.frame.arguments);
-    this.#freeAll(flight.frame.saved);
-    this.#freeAll(flight.frame.extra);
+    for (const handles of flight.frame) this.#freeAll(handles);
   }
 
   #freeAll(handles: BigUint64Array): void {
@@ -341,4 +342,9 @@ export class CapturedStage implements StageExecutor {
     this.#backend.binding.context.tf.TFE_DeleteTensorHandle(handle);
     handles[i] = 0n;
   }
+}
+
+/** Writes handles in a row. */
+function setHandles(target: BigUint64Array, first: number, handles: readonly Value[]): void {
+  for (let i = 0; i < handles.length; i++) target[first + i] = handles[i] as bigint;
 }

@@ -1,0 +1,30 @@
+/**
+ * Stagger trains TensorFlow.js models on several devices.
+ *
+ * ```ts ignore
+ * import { distribute, resnet50, tf } from "./mod.ts";
+ *
+ * const model = resnet50({ inputShape: [64, 64, 3], classes: 10 }); // or any tf.LayersModel
+ * const trainer = await distribute(model, { strategy: "pipeline", devices: ["cpu:0", "cpu:1"], microBatches: 8 });
+ * trainer.compile({ optimizer: tf.train.momentum(0.05, 0.9), loss: "categoricalCrossentropy", metrics: ["accuracy"] });
+ * const history = await trainer.fit(x, y, { batchSize: 32, epochs: 3 });
+ * await trainer.dispose(); // the model holds the trained weights
+ * ```
+ * @module
+ */
+export { tf } from "./deps.ts";
+export { distribute } from "./runtime/distribute.ts";
+export type { DistributeOptions, ResolvedOptions, StrategyName } from "./runtime/options.ts";
+export type { CompileArgs, Data, EvaluateArgs, FitArgs, Trainer } from "./runtime/trainer.ts";
+export { StageError } from "./runtime/errors.ts";
+export type { EngineName, TensorflowOptions } from "./runtime/engines.ts";
+export type { ScheduleName } from "./runtime/schedules/schedules.ts";
+export { availableDevices } from "./runtime/devices.ts";
+export type { PartitionSpec } from "./stages/partition.ts";
+export type { OptimizerConfig, OptimizerName } from "./stages/optimizers.ts";
+export type { FunctionLike, ModuleFunction } from "./stages/functions.ts";
+export { resnet50, type ResNet50Options } from "./stages/resnet50.ts";
+export { mnist } from "./runtime/data/mnist.ts";
+export { imageFolder } from "./runtime/data/image_folder.ts";
+export { synthetic } from "./runtime/data/synthetic.ts";
+export type { Samples } from "./runtime/data/samples.ts";
