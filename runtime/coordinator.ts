@@ -5,13 +5,13 @@
  */
 import type { tf } from "../deps.ts";
 import { AbortFlag } from "../ring/abort.ts";
-import type { TensorSpec } from "../ring/dtype.ts";
+import { byteLengthOf, type TensorSpec } from "../ring/dtype.ts";
 import { RingSender } from "../ring/ring.ts";
 import type { MicroBatch, Workload } from "../stages/executor.ts";
 import { inferShapes, type ModelGraph, refKey } from "../stages/graph.ts";
 import { type LayerCost, totalCost } from "../stages/balance.ts";
 import type { PortableLosses } from "../stages/losses.ts";
-import type { OptimizerSpec, UpdateScalars } from "../stages/optimizers.ts";
+import { type OptimizerSpec, updateRule, type UpdateScalars } from "../stages/optimizers.ts";
 import { type Partition, resolvePartition } from "../stages/partition.ts";
 import { type StageConfig, stageConfigs } from "../stages/stage_config.ts";
 import { balancePartition, refinePartition } from "./auto_partition.ts";
@@ -91,6 +91,8 @@ export class Coordinator {
   #nextLane = 0;
   #broken = false;
   partition: Partition | undefined;
+  /** What computes, with its version. */
+  engine: string;
   /** Longest time that a stage took to capture, in seconds. */
   captureSeconds = 0;
 
@@ -100,7 +102,9 @@ export class Coordinator {
     readonly options: ResolvedOptions,
     readonly weights: WeightMemory,
     readonly progress: ProgressReport = () => {},
-  ) {}
+  ) {
+    this.engine = options.engine.name;
+  }
 
   /** Whether workers are up. */
   get running(): boolean {
@@ -131,9 +135,10 @@ export class Coordinator {
       this.#broken = false;
       this.#abort.clear();
       const { engine, modules, devices } = this.options;
-      await this.#all((link, stage) =>
+      const started = await this.#all((link, stage) =>
         link.call("start", { stage, device: devices[stage]!, engine, modules, abort: this.#abort.shared })
       );
+      this.engine = started[0]!.engine;
       await this.weights.load();
     } else await this.storeWeights();
     this.#compiled = compiled;
@@ -295,6 +300,23 @@ export class Coordinator {
     if (!this.running) return;
     await this.weights.load();
     await this.#all((link) => link.call("loadWeights"));
+  }
+
+  /** Bytes held from step to step: weights, accumulators, optimizer slots and rings. */
+  get heldBytes(): number {
+    const slots = this.#compiled ? updateRule(this.#compiled.optimizer).slots.length : 0;
+    const weights = this.graph.layers.flatMap((layer) => layer.weights).reduce(
+      (sum, w) => sum + byteLengthOf(w) * (w.trainable && this.#compiled ? 2 + slots : 1),
+      0,
+    );
+    const rings = new Set(
+      [...this.#lanes.values()].flatMap(({ rings }) =>
+        rings.setups.flatMap((
+          s,
+        ) => [...s.inputs, ...s.targets, ...s.outputs, ...s.outputGradients, ...s.inputGradients])
+      ),
+    );
+    return [...rings].reduce((sum, { memory }) => sum + memory.buffer.byteLength, weights);
   }
 
   /** Counters of every stage. */

@@ -1,7 +1,6 @@
 /** The way in: a model and options make a trainer. @module */
 import { tf } from "../deps.ts";
 import { modelGraph } from "../stages/graph.ts";
-import { silenceBanner } from "../stages/tfjs.ts";
 import type { ProgressReport } from "./coordinator.ts";
 import { type DistributeOptions, resolveOptions } from "./options.ts";
 import { Trainer } from "./trainer.ts";
@@ -28,7 +27,6 @@ export async function distribute(
   progress?: ProgressReport,
 ): Promise<Trainer> {
   await tf.ready();
-  silenceBanner();
   const graph = modelGraph(model);
   return new Trainer(model, graph, resolveOptions(options, graph), progress);
 }

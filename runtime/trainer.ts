@@ -119,6 +119,11 @@ export class Trainer {
     return this.#options;
   }
 
+  /** What computes: the engine with its version, once the stages are up. */
+  get engine(): string {
+    return this.#coordinator.engine;
+  }
+
   /** The stages at work, for benchmarks and tests. */
   get coordinator(): Coordinator {
     return this.#coordinator;
@@ -195,6 +200,52 @@ export class Trainer {
   /** As `fit` on a dataset; tfjs-layers' name for it. */
   async fitDataset(dataset: tf.data.Dataset<tf.TensorContainer>, args: FitArgs = {}): Promise<tf.History> {
     return await this.fit(dataset, args);
+  }
+
+  /**
+   * Brings the stages up for batches of this data: workers, partition, capture. `fit` and `steps` do it by
+   * themselves; called before, it keeps the first step from waiting.
+   */
+  async prepare(data: Samples, { batchSize = 32 }: Pick<FitArgs, "batchSize"> = {}): Promise<void> {
+    await this.#exclusively("prepare", async () => {
+      const source = await this.#source(data, this.#epochOptions({ batchSize }), undefined);
+      const shape = this.#shape("train", source);
+      this.#coordinator.cut(shape);
+      await this.#lane(shape);
+    });
+  }
+
+  /**
+   * Trains step by step, for loops of one's own: each `next()` runs one step, epoch after epoch without end.
+   * The next batch is made while a step runs.
+   */
+  async *steps(
+    data: Samples,
+    args: Pick<FitArgs, "batchSize" | "shuffle"> = {},
+  ): AsyncGenerator<StepResult, void, void> {
+    this.#requireCompiled();
+    const source = await this.#source(data, this.#epochOptions(args), undefined);
+    const shape = this.#shape("train", source);
+    this.#coordinator.cut(shape);
+    const lane = await this.#lane(shape);
+    try {
+      for (let epoch = 0;; epoch++) {
+        const batches = source.epoch(epoch);
+        let next = await batches.next();
+        if (!next.done) this.#coordinator.feed(lane, next.value);
+        while (!next.done) {
+          const { size } = next.value;
+          const following = this.#prefetch(batches, lane);
+          const result = await this.#coordinator.step(lane, size, this.#scalars(), this.trace);
+          next = await following;
+          this.#iteration++;
+          this.lastStep = result;
+          yield result;
+        }
+      }
+    } finally {
+      await this.#coordinator.discardFeeds();
+    }
   }
 
   /** One step on one batch. @returns loss and metrics, the loss alone without metrics */

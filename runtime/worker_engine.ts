@@ -6,7 +6,7 @@ import type { StageSetup, WorkerStart } from "./protocol.ts";
 
 /** A started engine. */
 export interface WorkerEngineHandle {
-  /** "tensorflow 2.21.0 on cpu:0". */
+  /** Name and version, such as "tensorflow 2.21.0". */
   readonly description: string;
   readonly tensors: EngineTensors;
   /** Whether stages can be captured. */

@@ -159,8 +159,24 @@ export function layerClass(name: string): LayerClass {
   return entry[0];
 }
 
-/** Turns off tfjs's greeting, which its `cpu` backend prints on first use. */
+/**
+ * Turns off tfjs's greeting, which its `cpu` backend prints on first use: in the backend, if there is one, and
+ * in those that will be made.
+ */
 export function silenceBanner(): void {
-  const cpu = tf.findBackend("cpu") as unknown as { firstUse?: boolean } | null;
-  if (cpu) cpu.firstUse = false;
+  const silence = (backend: unknown) => {
+    (backend as { firstUse?: boolean }).firstUse = false;
+    return backend;
+  };
+  const { registry, registryFactory } = tf.engine() as unknown as {
+    registry: Record<string, unknown>;
+    registryFactory: Record<string, { factory: () => unknown }>;
+  };
+  if (registry["cpu"]) silence(registry["cpu"]);
+  const entry = registryFactory["cpu"];
+  if (!entry) return;
+  const { factory } = entry;
+  entry.factory = () => silence(factory());
 }
+
+silenceBanner();

@@ -1,5 +1,6 @@
 /** Tensors between JavaScript's memory and TensorFlow's. A handle is a `TFE_TensorHandle*`. @module */
 import { type DType, DTYPES, sizeOf, type TensorSpec } from "../../ring/dtype.ts";
+import { typeAttr } from "./attributes.ts";
 import type { Context } from "./context.ts";
 import {
   TF_BYTES,
@@ -12,6 +13,7 @@ import {
   toTf,
   TSTRING_BYTES,
 } from "./dtypes.ts";
+import { execute } from "./eager.ts";
 
 /** What TensorFlow.js hands over as a tensor's values; strings as their bytes. */
 export type HostValues = Float32Array | Int32Array | Uint8Array | BigUint64Array | readonly Uint8Array[];
@@ -55,7 +57,27 @@ export function newHandle(
   shape: readonly number[],
   values: HostValues,
 ): bigint {
-  return toHandle(context, newTensor(context, dtype, shape, values));
+  const tensor = newTensor(context, dtype, shape, values);
+  return dtype === TF_STRING ? ownStrings(context, tensor) : toHandle(context, tensor);
+}
+
+/**
+ * Makes a handle of a tensor of strings and gives that up. TensorFlow does not free the long strings that were
+ * put into a tensor from outside, only those that its own ops made.
+ */
+function ownStrings(context: Context, tensor: bigint): bigint {
+  const { tf, status } = context;
+  const given = tf.TFE_NewTensorHandle(tensor, status);
+  context.check("Make a tensor");
+  try {
+    return execute(context, "DeepCopy", [typeAttr("T", TF_STRING)], [given], 1)[0]!;
+  } finally {
+    tf.TFE_DeleteTensorHandle(given);
+    const data = tf.TF_TensorData(tensor);
+    const count = Number(tf.TF_TensorElementCount(tensor));
+    for (let i = 0; i < count; i++) tf.TF_StringDealloc(data + BigInt(i * TSTRING_BYTES));
+    tf.TF_DeleteTensor(tensor);
+  }
 }
 
 /** A new tensor from memory in TensorFlow's own format, copied. The caller owns the handle. */

@@ -26,7 +26,7 @@ export async function startTensorflow(
   const tensors = new HandleTensors(context);
   const eager = new EagerTensors(backend, tensors);
   return {
-    description: `tensorflow ${context.version} on ${device.name}`,
+    description: `tensorflow ${context.version}`,
     tensors,
     captures: true,
     execute(model, { seed, optimizer }, capture) {

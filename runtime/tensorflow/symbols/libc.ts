@@ -14,5 +14,6 @@ export const libcSymbols = {
   dup2: { parameters: ["i32", "i32"], result: "i32" },
   open: { parameters: [BUFFER, "i32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
+  write: { parameters: ["i32", BUFFER, "usize"], result: "isize" },
   malloc_trim: { parameters: ["usize"], result: "i32" },
 } as const;

@@ -1,0 +1,65 @@
+/** `deno task bench`: trains ResNet50 with every strategy and compares them. @module */
+import { createProgress, type Progress } from "./progress.ts";
+import { type BenchOptions, HELP, readOptions } from "./options.ts";
+
+/** Exit code after Ctrl-C, as shells have it. */
+const INTERRUPTED = 130;
+
+async function main(args: string[]): Promise<number> {
+  let options: BenchOptions;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    console.error((error as Error).message);
+    return 2;
+  }
+  if (options.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const progress = createProgress({ total: 150 });
+  const interrupt = onInterrupt(progress);
+  try {
+    // Loaded after the first line of progress is out.
+    const { fetchEngine } = await import("./fetch_engine.ts");
+    await fetchEngine(options.engine, progress);
+    const { compareResnet50 } = await import("./resnet50.ts");
+    const { results, timelines } = await compareResnet50(options, progress, interrupt.raised);
+    progress.phase("writing the report", 3);
+    const { writeReport } = await import("./report/write.ts");
+    const { resultsTable } = await import("./report/table.ts");
+    const paths = await writeReport(results, timelines, options.output, options.json);
+    progress.done();
+    console.log(resultsTable(results));
+    console.log(`\nReport: ${paths.html}\nFigures: ${paths.json}`);
+    return interrupt.raised() ? INTERRUPTED : 0;
+  } catch (error) {
+    progress.log(describe(error));
+    return 1;
+  } finally {
+    progress[Symbol.dispose]();
+    interrupt.stop();
+  }
+}
+
+/** The first Ctrl-C ends after the present round and keeps what was measured; the second ends at once. */
+function onInterrupt(progress: Progress) {
+  let raised = false;
+  const handler = () => {
+    if (raised) Deno.exit(INTERRUPTED);
+    raised = true;
+    progress.log("Stopping after this round; press Ctrl-C again to stop at once");
+  };
+  Deno.addSignalListener("SIGINT", handler);
+  return { raised: () => raised, stop: () => Deno.removeSignalListener("SIGINT", handler) };
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return Deno.env.get("STAGGER_DEBUG") ? error.stack ?? error.message : error.message;
+}
+
+if (import.meta.main) {
+  const code = await main(Deno.args);
+  Deno.exit(code);
+}

@@ -1,0 +1,131 @@
+/** What the benchmark is told on the command line. @module */
+import { parseArgs } from "node:util";
+import { type ScheduleName, SCHEDULES } from "../runtime/schedules/schedules.ts";
+
+/** Strategies that the comparison knows, in the order of the table. */
+export const BENCH_STRATEGIES = ["single", "modelParallel", "pipeline"] as const;
+
+/** Name of a strategy. */
+export type BenchStrategy = typeof BENCH_STRATEGIES[number];
+
+/** Settings of the ResNet50 comparison. */
+export interface BenchOptions {
+  readonly size: number;
+  readonly batch: number;
+  readonly microBatches: number;
+  readonly steps: number;
+  readonly devices: readonly string[] | undefined;
+  readonly engine: "auto" | "tensorflow" | "wasm";
+  readonly strategies: readonly BenchStrategy[];
+  readonly schedules: readonly ScheduleName[];
+  readonly partition: "auto" | readonly (string | number)[];
+  /** "mnist", "synthetic" or a folder of images by class. */
+  readonly data: string;
+  readonly output: string;
+  readonly json: string | undefined;
+  /** Python with torch, for the peers. */
+  readonly torch: string | undefined;
+  readonly help: boolean;
+}
+
+const OPTIONS = {
+  size: { type: "string", default: "128" },
+  batch: { type: "string" },
+  "micro-batches": { type: "string", default: "8" },
+  steps: { type: "string", default: "5" },
+  devices: { type: "string" },
+  engine: { type: "string", default: "auto" },
+  strategies: { type: "string", default: BENCH_STRATEGIES.join(",") },
+  schedule: { type: "string", default: SCHEDULES.join(",") },
+  partition: { type: "string", default: "auto" },
+  data: { type: "string" },
+  full: { type: "boolean", default: false },
+  output: { type: "string", default: "bench-results" },
+  json: { type: "string" },
+  torch: { type: "string" },
+  help: { type: "boolean", short: "h", default: false },
+} as const;
+
+/** The text of `--help`. */
+export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
+
+Usage: deno task bench [resnet50] [options]
+
+  --size N             images of N x N pixels (128, as published)
+  --batch N            samples in an optimizer step (32; with --full 120)
+  --micro-batches N    micro-batches that a pipeline cuts a batch into (8)
+  --steps N            rounds that are timed; every strategy runs one step in each (5)
+  --devices A,B        devices by name, such as cpu:0,cpu:1 or cuda:0,cuda:1 (what the machine has, at most two)
+  --engine NAME        auto, tensorflow or wasm (auto)
+  --strategies A,B     some of ${BENCH_STRATEGIES.join(",")} (all)
+  --schedule A,B       some of ${SCHEDULES.join(",")}, one pipeline each (all)
+  --partition P        auto, or the layer that begins each stage after the first, by name or index (auto)
+  --data D             mnist, synthetic (1000 classes, mean squared error, as published), or a folder of images
+                       with a sub-folder for each class (mnist; with --full synthetic)
+  --full               the published setting: batch 120, 1000 classes, mean squared error
+  --output DIR         where results.json, report.html and the plots go (bench-results)
+  --json FILE          a copy of results.json
+  --torch PYTHON       a Python with torch: its single-thread and pipelined training run in the same rounds
+  --help
+
+Results go to standard output, progress to standard error. Exit code 0: all went well.
+`;
+
+/**
+ * Reads the command line.
+ *
+ * @throws {TypeError|RangeError} naming the value, what is expected and the remedy
+ */
+export function readOptions(args: string[]): BenchOptions {
+  const { values, positionals } = parse(args);
+  const [command = "resnet50", ...rest] = positionals;
+  if (command !== "resnet50" || rest.length > 0) {
+    throw new RangeError(`Cannot run "${positionals.join(" ")}": expected resnet50; see --help`);
+  }
+  const data = values.data ?? (values.full ? "synthetic" : "mnist");
+  return {
+    size: integer("size", values.size, 1),
+    batch: integer("batch", values.batch ?? (values.full ? "120" : "32"), 1),
+    microBatches: integer("micro-batches", values["micro-batches"], 1),
+    steps: integer("steps", values.steps, 1),
+    devices: values.devices === undefined ? undefined : list(values.devices),
+    engine: oneOf("engine", values.engine, ["auto", "tensorflow", "wasm"] as const),
+    strategies: list(values.strategies).map((name) => oneOf("strategies", name, BENCH_STRATEGIES)),
+    schedules: list(values.schedule).map((name) => oneOf("schedule", name, SCHEDULES)),
+    partition: values.partition === "auto"
+      ? "auto"
+      : list(values.partition).map((cut) => /^\d+$/.test(cut) ? Number(cut) : cut),
+    data,
+    output: values.output,
+    json: values.json,
+    torch: values.torch,
+    help: values.help,
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new TypeError(`${(error as Error).message.split("\n")[0]}; see --help`);
+  }
+}
+
+function list(text: string): string[] {
+  return text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+}
+
+function integer(name: string, text: string, least: number): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < least) {
+    throw new RangeError(`Cannot use --${name} ${text}: expected an integer >= ${least}`);
+  }
+  return value;
+}
+
+function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
+  if (!(allowed as readonly string[]).includes(value)) {
+    throw new RangeError(`Cannot use --${name} ${value}: expected some of ${allowed.join(",")}`);
+  }
+  return value as T;
+}

@@ -1,0 +1,143 @@
+/** PyTorch on the same machine, a step at a time, in the same rounds. @module */
+import { fileURLToPath } from "node:url";
+import { tmpdir } from "node:os";
+import { median } from "../contestant.ts";
+import type { Progress } from "../progress.ts";
+import type { StrategyResult } from "../results.ts";
+
+/** What the peers are given. */
+export interface TorchOptions {
+  readonly size: number;
+  readonly batch: number;
+  readonly microBatches: number;
+  /** How many stages. */
+  readonly devices: number;
+}
+
+/** Children of the model before which its pipeline may be cut: the residual blocks. */
+const FIRST_BLOCK = 4;
+const LAST_BLOCK = 19;
+/** Where the search for torch's best cut begins, as a share of the blocks. */
+const CUTS_TRIED = [7, 8, 9, 10, 11, 12];
+
+/** Starts `torch.single` and, with several devices, `torch.pipeline` at its best cut. */
+export async function startTorchPeers(
+  python: string,
+  options: TorchOptions,
+  progress: Progress,
+): Promise<TorchPeer[]> {
+  progress.tick(0.05, "torch single");
+  const single = await TorchPeer.start(python, "torch single", "single", options);
+  await single.step(false);
+  if (options.devices !== 2) return [single];
+  const pipeline = await TorchPeer.start(python, "torch pipeline", "pipeline", options);
+  let best = { cut: 0, seconds: Infinity };
+  for (const [i, cut] of CUTS_TRIED.entries()) {
+    if (cut < FIRST_BLOCK || cut > LAST_BLOCK) continue;
+    progress.tick((i + 1) / (CUTS_TRIED.length + 1), `torch pipeline, cut before block ${cut - FIRST_BLOCK}`);
+    await pipeline.order(`cut ${cut}`); // builds anew and warms up
+    const { seconds } = await pipeline.order("step");
+    if (seconds < best.seconds) best = { cut, seconds };
+  }
+  await pipeline.order(`cut ${best.cut}`);
+  return [single, pipeline];
+}
+
+/** One PyTorch process that takes orders. */
+export class TorchPeer {
+  readonly #rounds: number[] = [];
+  readonly #child: Deno.ChildProcess;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #lines: AsyncGenerator<string>;
+  #loss = NaN;
+
+  private constructor(readonly name: string, child: Deno.ChildProcess, readonly batch: number) {
+    this.#child = child;
+    this.#writer = child.stdin.getWriter();
+    this.#lines = lines(child.stdout);
+  }
+
+  /** @throws {Error} if Python or torch is not there, with what it said */
+  static async start(python: string, name: string, mode: string, options: TorchOptions): Promise<TorchPeer> {
+    const script = fileURLToPath(new URL("./torch_peer.py", import.meta.url));
+    const { size, batch, microBatches, devices } = options;
+    const args = Object.entries({ mode, size, batch, micro: microBatches, devices });
+    const child = new Deno.Command(python, {
+      args: [script, ...args.flatMap(([key, value]) => [`--${key}`, String(value)])],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+      cwd: tmpdir(),
+    }).spawn();
+    const peer = new TorchPeer(name, child, batch);
+    try {
+      await peer.#answer();
+    } catch (error) {
+      peer.stop();
+      throw new Error(
+        `Cannot start torch with ${python}: ${(error as Error).message}; give a Python with torch`,
+      );
+    }
+    return peer;
+  }
+
+  /** Sends an order and waits for its answer. */
+  async order(word: string): Promise<{ seconds: number }> {
+    await this.#writer.write(new TextEncoder().encode(word + "\n"));
+    return await this.#answer() as { seconds: number };
+  }
+
+  /** One step. */
+  async step(counted = true): Promise<void> {
+    const { seconds, loss } = await this.order("step") as { seconds: number; loss?: number };
+    this.#loss = loss ?? NaN;
+    if (counted) this.#rounds.push(seconds);
+  }
+
+  /** What was measured, against the rounds of `single`. What is not measured of a peer is 0. */
+  result(single: readonly number[] | undefined): StrategyResult {
+    const seconds = median(this.#rounds);
+    const speedup = single ? median(this.#rounds.map((s, i) => single[i]! / s)) : NaN;
+    return {
+      secondsPerStep: seconds,
+      rounds: this.#rounds,
+      imagesPerSecond: this.batch / seconds,
+      speedup,
+      gainPercent: (speedup - 1) * 100,
+      loss: this.#loss,
+      bubbleShare: 0,
+      transferShare: 0,
+      peakMemory: 0,
+      hostMsPerAction: 0,
+      cpuPerWall: 0,
+      partition: [],
+      microBatches: 0,
+      captureSeconds: 0,
+    };
+  }
+
+  /** Ends the process. */
+  stop(): void {
+    this.#writer.close().catch(() => {});
+    try {
+      this.#child.kill();
+    } catch {
+      // it has ended by itself
+    }
+  }
+
+  async #answer(): Promise<unknown> {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error("it ended without an answer");
+    return JSON.parse(value);
+  }
+}
+
+async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + chunk).split("\n");
+    rest = parts.pop()!;
+    yield* parts;
+  }
+}

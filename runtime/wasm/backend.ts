@@ -1,0 +1,61 @@
+/** The TensorFlow.js backend "wasm" with Stagger's kernels beside its own. @module */
+import { fileURLToPath } from "node:url";
+import { tf } from "../../deps.ts";
+import { registerKernels } from "./kernels/register.ts";
+
+/** Name of the backend in TensorFlow.js. */
+export const BACKEND = "wasm";
+
+/** What Stagger uses of tfjs's `BackendWasm`. */
+export interface WasmBackend extends tf.KernelBackend {
+  /** A tensor's values in the backend's memory: no copy, and stale once the backend allocates. */
+  typedArrayFromHeap(tensor: tf.TensorInfo): Float32Array | Int32Array | Uint8Array;
+}
+
+/** A started backend. */
+export interface StartedBackend {
+  readonly backend: WasmBackend;
+  readonly version: string;
+  /** Whether it computes with SIMD. */
+  readonly simd: boolean;
+}
+
+/**
+ * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
+ *
+ * @throws {Error} if TensorFlow.js does not take it: it would go on with another one, silently
+ */
+export async function startBackend(): Promise<StartedBackend> {
+  const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
+  setWasmPaths(binaries());
+  tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
+  const simd = await tf.env().getAsync("WASM_HAS_SIMD_SUPPORT") as boolean;
+  if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
+    throw new Error(
+      `Cannot start engine "wasm": TensorFlow.js went on with backend "${tf.getBackend()}"; ` +
+        `see that Deno may read npm's cache (--allow-read)`,
+    );
+  }
+  // The backend's own kernels are set up by now: Stagger's call them.
+  registerKernels();
+  return { backend: tf.backend() as WasmBackend, version, simd };
+}
+
+/** Paths of the binaries in npm's cache: a module that is imported by URL has no folder to look in. */
+function binaries() {
+  // Written out: Deno sees only literal specifiers ahead of the run.
+  const plain = import.meta.resolve(
+    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm.wasm",
+  );
+  const simd = import.meta.resolve(
+    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm-simd.wasm",
+  );
+  const threaded = import.meta.resolve(
+    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm-threaded-simd.wasm",
+  );
+  return {
+    "tfjs-backend-wasm.wasm": fileURLToPath(plain),
+    "tfjs-backend-wasm-simd.wasm": fileURLToPath(simd),
+    "tfjs-backend-wasm-threaded-simd.wasm": fileURLToPath(threaded),
+  };
+}

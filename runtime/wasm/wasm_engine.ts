@@ -1,0 +1,27 @@
+/**
+ * The engine "wasm" in a worker: what runs where no libtensorflow is found. It comes from npm alone.
+ * @module
+ */
+import type { WorkerEngineHandle } from "../worker_engine.ts";
+import { startBackend } from "./backend.ts";
+import { wasmSource } from "./random.ts";
+import { WasmStage } from "./wasm_stage.ts";
+import { WasmTensors } from "./wasm_tensors.ts";
+
+/** Starts it, for the device that the worker is bound to. @throws {Error} if it does not start */
+export async function startWasm(deviceName: string): Promise<WorkerEngineHandle> {
+  const { backend, version, simd } = await startBackend();
+  if (!simd) {
+    console.error(`Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`);
+  }
+  const tensors = new WasmTensors(backend);
+  return {
+    description: `wasm ${version}${simd ? "" : " without SIMD"} on ${deviceName}`,
+    tensors,
+    captures: false,
+    execute(model, { seed, optimizer }) {
+      const random = (step: number, firstSample: number) => wasmSource({ seed, step, firstSample });
+      return { executor: new WasmStage(model, optimizer, random), tensors };
+    },
+  };
+}
