@@ -64,7 +64,7 @@ export class Contestant {
     const before = residentBytes();
     const { peak } = await peakDuring(() => this.#steps!.next());
     if (peak !== undefined && before !== undefined) {
-      this.#peakMemory = peak - before + this.trainer.coordinator.heldBytes;
+      this.#peakMemory = peak - before + this.trainer.heldBytes;
     }
   }
 
@@ -89,7 +89,7 @@ export class Contestant {
     const seconds = median(this.rounds);
     const speedup = single ? median(this.rounds.map((s, i) => single[i]! / s)) : NaN;
     const shares = this.#rounds.map(({ trace }) => stepShares(trace));
-    const { coordinator, options, partition } = this.trainer;
+    const { captureSeconds, options, partition } = this.trainer;
     return {
       secondsPerStep: seconds,
       rounds: this.rounds,
@@ -104,7 +104,7 @@ export class Contestant {
       cpuPerWall: median(this.#rounds.map(({ cpuPerWall }) => cpuPerWall)),
       partition,
       microBatches: options.microBatches,
-      captureSeconds: coordinator.captureSeconds,
+      captureSeconds,
     };
   }
 

@@ -39,6 +39,8 @@ export interface RingChannel {
   readonly period: number;
   /** Who sends what to whom, for errors. */
   readonly name: string;
+  /** Which of the tensors that cross here it carries: what its messages are numbered by. */
+  readonly tensor: number;
 }
 
 /** Counters of one end, since it was opened. */
@@ -62,9 +64,9 @@ export interface Message extends MessageHeader {
  * @throws {RangeError} if capacity or slot size is no positive integer, or both need more than 4 GiB
  */
 export function createRing(
-  options: { capacity: number; slotBytes: number; name: string },
+  options: { capacity: number; slotBytes: number; name: string; tensor?: number },
 ): RingChannel {
-  const { capacity, slotBytes, name } = options;
+  const { capacity, slotBytes, name, tensor = 0 } = options;
   if (!Number.isInteger(capacity) || capacity < 1) {
     throw new RangeError(`Cannot create ring "${name}" of capacity ${capacity}: expected a positive integer`);
   }
@@ -82,7 +84,7 @@ export function createRing(
     );
   }
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-  return { memory, capacity, slotBytes, period: capacity * Math.floor(MAX_COUNT / capacity), name };
+  return { memory, capacity, slotBytes, period: capacity * Math.floor(MAX_COUNT / capacity), name, tensor };
 }
 
 /** The side that sends. Blocks while the ring is full. */

@@ -234,7 +234,7 @@ export class Coordinator {
         }
         const { index: place, firstSample, size } = microBatch;
         const shape = [size, ...tensor.spec.shape];
-        const key = { step, microBatch: place, tensor: lanePosition(lane, i) };
+        const key = { step, microBatch: place, tensor: sender.channel.tensor };
         sender.send({ ...key, shape, dtype: tensor.spec.dtype }, (payload) => {
           tensor.copyRows(firstSample, size, payload);
         });
@@ -545,14 +545,4 @@ function microBatchesOf(batchSize: number, size: number, step: number): MicroBat
 
 function withBatch(specs: readonly TensorSpec[], size: number): TensorSpec[] {
   return specs.map(({ shape, dtype }) => ({ shape: [size, ...shape], dtype }));
-}
-
-/** The position of a feed's tensor among its stage's inputs or targets: what its messages are numbered by. */
-function lanePosition(lane: ReadyLane, feed: number): number {
-  const { channel } = lane.rings.feeds[feed]!;
-  for (const { inputs, targets } of lane.rings.setups) {
-    const at = Math.max(inputs.indexOf(channel), targets.indexOf(channel));
-    if (at >= 0) return at;
-  }
-  throw new Error(`Ring "${channel.name}" belongs to no stage`);
 }

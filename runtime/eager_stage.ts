@@ -54,7 +54,7 @@ export class EagerStage implements StageExecutor {
     this.#rule = optimizer && updateRule(optimizer);
   }
 
-  prepare(): number {
+  prepare(_workload: Workload): number {
     return 0;
   }
 

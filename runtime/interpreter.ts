@@ -116,19 +116,14 @@ export class Interpreter {
     const microBatch = microBatches[index]!;
     const workload = workloads[index]!;
     const key = { step, microBatch: index };
-    const inputs = lane.inputs.map((ring, tensor) =>
-      this.#receive(ring, { ...key, tensor }, workload.inputs[tensor])
-    );
-    const targets = lane.targets.map((ring, tensor) =>
-      this.#receive(ring, { ...key, tensor }, workload.targets[tensor])
-    );
+    const inputs = lane.inputs.map((ring, i) => this.#receive(ring, key, workload.inputs[i]));
+    const targets = lane.targets.map((ring, i) => this.#receive(ring, key, workload.targets[i]));
     if (workload.mode === "train") {
       const outputs = this.executor.forward(microBatch, inputs, targets, workload);
       this.#sendAll(lane.outputs, outputs, key);
       return;
     }
     const made = this.executor.infer(microBatch, inputs, targets, workload);
-    this.#releaseAll(index);
     this.#sendAll(lane.outputs, made.slice(0, lane.outputs.length), key);
     made.slice(lane.outputs.length).forEach((value, i) => {
       const { shape } = this.tensors.specOf(value);
@@ -137,14 +132,15 @@ export class Interpreter {
       this.tensors.free(value);
       (predictions[i] ??= []).push({ shape, data });
     });
+    this.#releaseAll(index); // what was made may have shared a slot's memory until now
   }
 
   #backward(lane: Lane, { step }: StepCommand, { kind, microBatch }: Action): void {
     const key = { step, microBatch };
-    const gradients = lane.outputGradients.map((ring, tensor) => this.#receive(ring, { ...key, tensor }));
+    const gradients = lane.outputGradients.map((ring) => this.#receive(ring, key));
     const sent = this.executor.backward(microBatch, gradients);
-    if (kind === "BW") this.#releaseAll(microBatch);
     this.#sendAll(lane.inputGradients, sent, key);
+    if (kind === "BW") this.#releaseAll(microBatch); // what was sent may have shared a slot's memory until now
   }
 
   #weight({ microBatch, count }: Action): void {
@@ -153,8 +149,12 @@ export class Interpreter {
     for (const index of indices) this.#releaseAll(index);
   }
 
-  #receive(ring: RingReceiver, key: MessageKey, expected?: { shape: readonly number[] }): Value {
-    const message = ring.receive(key);
+  #receive(
+    ring: RingReceiver,
+    key: Omit<MessageKey, "tensor">,
+    expected?: { shape: readonly number[] },
+  ): Value {
+    const message = ring.receive({ ...key, tensor: ring.channel.tensor });
     if (expected && expected.shape.join() !== message.shape.join()) {
       throw new RangeError(
         `Received a tensor of shape [${message.shape}] from ring "${ring.channel.name}": expected [${expected.shape}]`,
@@ -171,8 +171,9 @@ export class Interpreter {
   }
 
   #sendAll(rings: readonly RingSender[], values: readonly Value[], key: Omit<MessageKey, "tensor">): void {
-    rings.forEach((ring, tensor) => {
-      const value = values[tensor]!;
+    rings.forEach((ring, i) => {
+      const value = values[i]!;
+      const { tensor } = ring.channel;
       const byteLength = this.tensors.byteLengthOf(value);
       ring.send({ ...key, tensor, ...this.tensors.specOf(value), byteLength }, (payload) => {
         const start = performance.now();

@@ -40,22 +40,30 @@ export function createLane(options: LaneOptions): LaneRings {
   const feeds: { kind: "input" | "target"; index: number; channel: RingChannel }[] = [];
   const feed = (kind: "input" | "target", index: number, spec: TensorSpec, stage: number): RingChannel => {
     const name = `${kind} ${index} to stage ${stage}`;
-    const channel = createRing({ capacity: feedCapacity, slotBytes: byteLengthOf(spec), name });
+    const channel = createRing({
+      capacity: feedCapacity,
+      slotBytes: byteLengthOf(spec),
+      name,
+      tensor: index,
+    });
     feeds.push({ kind, index, channel });
     return channel;
   };
   const between = stages.slice(0, -1).map(({ outputs, index }) => {
-    const ring = (ref: StageConfig["outputs"][number]["ref"], back: boolean) =>
+    const ring = (ref: StageConfig["outputs"][number]["ref"], tensor: number, back: boolean) =>
       createRing({
         capacity: back ? capacities.gradients[index]! : capacities.activations[index]!,
         slotBytes: byteLengthOf(specs.get(refKey(ref))!),
         name: back
           ? `gradient of ${ref.layer} from stage ${index + 1} to ${index}`
           : `${ref.layer} from stage ${index} to ${index + 1}`,
+        tensor,
       });
     return {
-      activations: outputs.map(({ ref }) => ring(ref, false)),
-      gradients: training ? outputs.filter((o) => o.needsGradient).map(({ ref }) => ring(ref, true)) : [],
+      activations: outputs.map(({ ref }, i) => ring(ref, i, false)),
+      gradients: training
+        ? outputs.flatMap(({ ref, needsGradient }, i) => needsGradient ? [ring(ref, i, true)] : [])
+        : [],
     };
   });
   const setups = stages.map((stage, s): LaneSetup => {

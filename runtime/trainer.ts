@@ -30,6 +30,7 @@ import {
 import type { Samples } from "./data/samples.ts";
 import { enableFileUrls } from "./file_io.ts";
 import type { ResolvedOptions } from "./options.ts";
+import type { StageCounters } from "./protocol.ts";
 import { WeightMemory } from "./weight_memory.ts";
 
 /** What `compile` takes: tfjs-layers' arguments, and optimizers and functions that tfjs cannot name. */
@@ -124,9 +125,19 @@ export class Trainer {
     return this.#coordinator.engine;
   }
 
-  /** The stages at work, for benchmarks and tests. */
-  get coordinator(): Coordinator {
-    return this.#coordinator;
+  /** Longest time that a stage took to be captured, in seconds. */
+  get captureSeconds(): number {
+    return this.#coordinator.captureSeconds;
+  }
+
+  /** Bytes held from step to step: weights, accumulators, optimizer slots and rings. */
+  get heldBytes(): number {
+    return this.#coordinator.heldBytes;
+  }
+
+  /** Messages, waits, tensors and functions of each stage. */
+  async counters(): Promise<StageCounters[]> {
+    return await this.#coordinator.counters();
   }
 
   /** Layers that begin each stage after the first; empty before the first step. */
@@ -516,11 +527,11 @@ export class Trainer {
         `Cannot use ${targets.length} targets: the model has ${this.#graph.outputs.length} outputs`,
       );
     }
-    const { losses } = this.#sparseOutputs();
+    const sparse = this.#sparseOutputs();
     targets.forEach(({ shape }, i) => {
       const output = this.#graph.outputs[i]!;
-      const expected = losses[i] ? [...output.shape.slice(1, -1), 1] : output.shape.slice(1);
-      checkShape("target", output.name, shape, expected, losses[i] ?? false);
+      const expected = sparse[i] ? [...output.shape.slice(1, -1), 1] : output.shape.slice(1);
+      checkShape("target", output.name, shape, expected, sparse[i] ?? false);
     });
   }
 
@@ -531,9 +542,10 @@ export class Trainer {
   }
 
   /** Which outputs take class numbers as targets. */
-  #sparseOutputs(): { losses: boolean[] } {
+  #sparseOutputs(): boolean[] {
     const { lossFunctions } = internals(this.#model);
-    return { losses: lossFunctions.map((f) => f.name === "sparseCategoricalCrossentropy") };
+    // A bundler may have added to the name.
+    return lossFunctions.map((f) => f.name.startsWith("sparseCategoricalCrossentropy"));
   }
 
   #checkFitArgs(args: FitArgs): void {

@@ -127,10 +127,15 @@ export interface Model {
   ];
 }
 
-/** A model, with what the typings hide. A `Sequential` answers with the functional model that it wraps. */
+/**
+ * A model, with what the typings hide. A `Sequential` answers with the functional model that it wraps, made on
+ * the spot if its layers have an input shape and nobody has built it yet.
+ */
 export function internals(model: tf.LayersModel): Model {
-  const wrapped = (model as unknown as { model?: tf.LayersModel }).model;
-  return (wrapped ?? model) as unknown as Model;
+  const sequential = model as unknown as { model?: tf.LayersModel; build(): void };
+  const ready = Array.isArray(model.outputs) && model.outputs.length > 0;
+  if (model instanceof tf.Sequential && !sequential.model && ready) sequential.build();
+  return (sequential.model ?? model) as unknown as Model;
 }
 
 /** Builds a functional model from its config; weights start as zeros instead of being drawn. */

@@ -14,7 +14,7 @@ export class WasmTensors implements EngineTensors {
     const { dtype, shape } = spec;
     const View = ARRAYS[numeric(dtype)];
     // A payload begins on a multiple of 64 bytes.
-    const values = new View(payload.buffer, payload.byteOffset, sizeOf(shape));
+    const values = new View(payload.buffer as unknown as ArrayBuffer, payload.byteOffset, sizeOf(shape));
     return { value: tf.tensor(values, shape as number[], numeric(dtype)), inPlace: false };
   }
 

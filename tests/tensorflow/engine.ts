@@ -1,4 +1,5 @@
 /** The engine "tensorflow" for tests, started once per file: each test file is an isolate of its own. @module */
+import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { type NodeBackend, startBackend } from "../../runtime/tensorflow/backend.ts";
 import type { Binding } from "../../runtime/tensorflow/binding.ts";
@@ -43,6 +44,20 @@ export const engine: TestEngine = found ? await start(found) : undefined as unkn
 export function test(name: string, fn: () => void | Promise<void>): void {
   const ignore = found === undefined;
   Deno.test({ name: ignore ? `${name} (no libtensorflow: "deno task setup")` : name, ignore, fn });
+}
+
+/** As `test`, and no tensor may be left over. */
+export function testTidy(name: string, fn: () => void | Promise<void>): void {
+  test(name, async () => {
+    const before = [tf.memory().numTensors, engine.binding.getNumOfTensors()];
+    tf.engine().startScope();
+    try {
+      await fn();
+    } finally {
+      tf.engine().endScope();
+    }
+    assert.deepEqual([tf.memory().numTensors, engine.binding.getNumOfTensors()], before, "tensors left over");
+  });
 }
 
 /** Runs `body` on TensorFlow.js's own backend `cpu`; its tensors are the caller's to read before it ends. */

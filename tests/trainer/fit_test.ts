@@ -1,0 +1,343 @@
+/** `fit`, `evaluate`, `predict` and `save` behave as those of tfjs-layers. */
+import assert from "node:assert/strict";
+import { tf } from "../../deps.ts";
+import { mnist } from "../../runtime/data/mnist.ts";
+import { distribute } from "../../runtime/distribute.ts";
+import type { DistributeOptions } from "../../runtime/options.ts";
+import { needsTensorflow } from "./engine.ts";
+import { classes, images, residualNet, weightsOf, worstDifference } from "./models.ts";
+
+const PIPELINE: DistributeOptions = {
+  strategy: "pipeline",
+  devices: ["cpu:0", "cpu:1"],
+  partition: ["block_b"],
+  engine: "tensorflow",
+  microBatches: 2,
+};
+
+async function trainerFor(model: tf.LayersModel, options: DistributeOptions = PIPELINE) {
+  const trainer = await distribute(model, options);
+  trainer.compile({ optimizer: tf.train.sgd(0.1), loss: "categoricalCrossentropy", metrics: ["accuracy"] });
+  return trainer;
+}
+
+Deno.test("fit tells callbacks each batch's loss and size in order", needsTensorflow, async () => {
+  const { x, y } = images(10);
+  const plain = residualNet();
+  plain.compile({ optimizer: tf.train.sgd(0.1), loss: "categoricalCrossentropy", metrics: ["accuracy"] });
+  const record = () => {
+    const calls: string[] = [];
+    const losses: number[] = [];
+    return {
+      calls,
+      losses,
+      callbacks: {
+        onTrainBegin: () => void calls.push("train begins"),
+        onEpochBegin: (epoch: number) => void calls.push(`epoch ${epoch} begins`),
+        onBatchEnd: (batch: number, logs?: tf.Logs) => {
+          calls.push(`batch ${batch} of ${logs!["size"]}`);
+          losses.push(logs!["loss"] as number, logs!["acc"] as number);
+        },
+        onEpochEnd: (epoch: number, logs?: tf.Logs) => {
+          calls.push(`epoch ${epoch} ends with ${Object.keys(logs!).sort()}`);
+          losses.push(logs!["loss"] as number, logs!["val_loss"] as number);
+        },
+        onTrainEnd: () => void calls.push("train ends"),
+      },
+    };
+  };
+  const expected = record();
+  const fit = { batchSize: 4, epochs: 2, shuffle: false, validationData: [x, y] as [tf.Tensor, tf.Tensor] };
+  await plain.fit(x, y, { ...fit, callbacks: expected.callbacks, verbose: 0 });
+  const got = record();
+  const trainer = await trainerFor(residualNet());
+  await trainer.fit(x, y, { ...fit, callbacks: got.callbacks });
+  await trainer.dispose();
+  assert.deepEqual(got.calls, expected.calls);
+  got.losses.forEach((loss, i) => assert.ok(Math.abs(loss - expected.losses[i]!) < 1e-5, `${i}: ${loss}`));
+});
+
+Deno.test(
+  "the model holds the trained weights at each epoch's end and after fit",
+  needsTensorflow,
+  async () => {
+    const { x, y } = images(8);
+    const model = residualNet();
+    const trainer = await trainerFor(model);
+    const seen = [weightsOf(model)];
+    await trainer.fit(x, y, {
+      batchSize: 8,
+      epochs: 2,
+      callbacks: { onEpochEnd: () => void seen.push(weightsOf(model)) },
+    });
+    assert.equal(seen.length, 3);
+    assert.ok(worstDifference(seen[1]!, seen[0]!) > 1e-4 && worstDifference(seen[2]!, seen[1]!) > 1e-4);
+    assert.deepEqual(weightsOf(model), seen[2]);
+    await trainer.dispose();
+  },
+);
+
+Deno.test(
+  "a callback stops training; the batch made ahead is not trained on later",
+  needsTensorflow,
+  async () => {
+    const { x, y } = images(12);
+    const model = residualNet();
+    const trainer = await trainerFor(model);
+    let batches = 0;
+    const history = await trainer.fit(x, y, {
+      batchSize: 4,
+      epochs: 5,
+      callbacks: {
+        onBatchEnd: () => {
+          if (++batches === 2) (model as unknown as { stopTraining: boolean }).stopTraining = true;
+        },
+      },
+    });
+    assert.equal(batches, 2);
+    assert.equal(history.epoch.length, 1);
+    await trainer.fit(x, y, { batchSize: 4, shuffle: false });
+    await trainer.dispose();
+  },
+);
+
+Deno.test("early stopping of tfjs-layers works", needsTensorflow, async () => {
+  const { x, y } = images(4);
+  const trainer = await trainerFor(residualNet());
+  const history = await trainer.fit(x, y, {
+    epochs: 6,
+    callbacks: tf.callbacks.earlyStopping({ monitor: "loss", minDelta: 100, patience: 2 }),
+  });
+  assert.equal(history.epoch.length, 3);
+  await trainer.dispose();
+});
+
+Deno.test("shuffling is a function of seed and epoch", needsTensorflow, async () => {
+  const { x, y } = images(9);
+  const losses = async (seed: number, shuffle = true) => {
+    const trainer = await trainerFor(residualNet(), { ...PIPELINE, seed });
+    const seen: number[] = [];
+    const callbacks = { onBatchEnd: (_: number, logs?: tf.Logs) => void seen.push(logs!["loss"] as number) };
+    await trainer.fit(x, y, { batchSize: 3, shuffle, callbacks });
+    await trainer.dispose();
+    return seen;
+  };
+  const first = await losses(1);
+  assert.deepEqual(await losses(1), first);
+  assert.notDeepEqual(await losses(2), first);
+  assert.notDeepEqual(await losses(1, false), first);
+});
+
+Deno.test("fit takes a dataset, and inputs and targets by name", needsTensorflow, async () => {
+  const { x, y } = images(8);
+  const run = async (fit: (trainer: Awaited<ReturnType<typeof trainerFor>>) => Promise<tf.History>) => {
+    const model = residualNet();
+    const trainer = await trainerFor(model);
+    const { history } = await fit(trainer);
+    await trainer.dispose();
+    return { loss: history["loss"], weights: weightsOf(model) };
+  };
+  const byTensors = await run((t) => t.fit(x, y, { batchSize: 4, epochs: 2, shuffle: false }));
+  const xs = tf.data.array(tf.unstack(x));
+  const ys = tf.data.array(tf.unstack(y));
+  const dataset = tf.data.zip({ xs, ys }).batch(4) as tf.data.Dataset<tf.TensorContainer>;
+  assert.deepEqual(await run((t) => t.fit(dataset, { epochs: 2 })), byTensors);
+  assert.deepEqual(await run((t) => t.fitDataset(dataset, { epochs: 2, batchesPerEpoch: 2 })), byTensors);
+  const names = await run((t) =>
+    t.fit({ image: x }, { head: y }, { batchSize: 4, epochs: 2, shuffle: false })
+  );
+  assert.deepEqual(names, byTensors);
+});
+
+Deno.test("validationSplit keeps the last samples apart", needsTensorflow, async () => {
+  const { x, y } = images(10);
+  const trainer = await trainerFor(residualNet());
+  const sizes: number[] = [];
+  const { history } = await trainer.fit(x, y, {
+    batchSize: 4,
+    validationSplit: 0.2,
+    callbacks: { onBatchEnd: (_: number, logs?: tf.Logs) => void sizes.push(logs!["size"] as number) },
+  });
+  assert.deepEqual(sizes, [4, 4]);
+  assert.deepEqual(Object.keys(history).sort(), ["acc", "loss", "val_acc", "val_loss"]);
+  const [loss] = await trainer.evaluate(x.slice(8), y.slice(8)) as tf.Scalar[];
+  assert.ok(Math.abs(loss!.dataSync()[0]! - (history["val_loss"]![0] as number)) < 1e-6);
+  await trainer.dispose();
+});
+
+Deno.test("predict equals the model's own, for batches that do not divide", needsTensorflow, async () => {
+  const { x } = images(7);
+  const model = residualNet({ norm: true });
+  const trainer = await distribute(model, PIPELINE); // without compile
+  const predicted = await trainer.predict(x, { batchSize: 3 }) as tf.Tensor;
+  const expected = model.predict(x) as tf.Tensor;
+  assert.deepEqual(predicted.shape, expected.shape);
+  assert.ok(tf.max(tf.abs(tf.sub(predicted, expected))).dataSync()[0]! < 1e-5);
+  await trainer.dispose();
+});
+
+Deno.test("weights that the caller sets between fits are trained on", needsTensorflow, async () => {
+  const { x, y } = images(4);
+  const model = residualNet();
+  const trainer = await trainerFor(model);
+  const start = model.getWeights().map((w) => w.clone());
+  const first = await trainer.fit(x, y, { batchSize: 4, shuffle: false });
+  model.setWeights(start);
+  const again = await trainer.fit(x, y, { batchSize: 4, shuffle: false });
+  assert.deepEqual(again.history["loss"], first.history["loss"]);
+  await trainer.dispose();
+});
+
+Deno.test("compile with another loss goes on from the trained weights", needsTensorflow, async () => {
+  const { x, y } = images(4);
+  const model = residualNet();
+  const trainer = await trainerFor(model);
+  await trainer.fit(x, y, { batchSize: 4 });
+  const trained = weightsOf(model);
+  trainer.compile({ optimizer: tf.train.sgd(0), loss: "meanSquaredError" });
+  const { history } = await trainer.fit(x, y, { batchSize: 4 });
+  assert.deepEqual(weightsOf(model), trained);
+  const expected = tf.mean(tf.squaredDifference(model.predict(x) as tf.Tensor, y)).dataSync()[0]!;
+  assert.ok(Math.abs((history["loss"]![0] as number) - expected) < 1e-5);
+  await trainer.dispose();
+});
+
+Deno.test("a loss function of one's own trains, and one in a module", needsTensorflow, async () => {
+  const { x, y } = images(4);
+  const run = async (loss: Parameters<Awaited<ReturnType<typeof trainerFor>>["compile"]>[0]["loss"]) => {
+    const model = residualNet();
+    const trainer = await distribute(model, PIPELINE);
+    trainer.compile({ optimizer: tf.train.sgd(0.1), loss });
+    const { history } = await trainer.fit(x, y, { batchSize: 4, epochs: 2 });
+    await trainer.dispose();
+    return history["loss"];
+  };
+  const own = await run((target: tf.Tensor, output: tf.Tensor) =>
+    tf.mul(2, tf.squaredDifference(target, output))
+  );
+  const stock = await run("meanSquaredError") as number[];
+  assert.ok(Math.abs((own![0] as number) - 2 * stock[0]!) < 1e-6);
+  assert.deepEqual(await run({ module: import.meta.resolve("./own_loss.ts"), name: "twiceSquared" }), own);
+});
+
+Deno.test("save writes what plain tfjs loads, to file:// too", needsTensorflow, async () => {
+  const { x, y } = images(4);
+  const model = residualNet({ norm: true });
+  const trainer = await trainerFor(model);
+  await trainer.fit(x, y, { batchSize: 4 });
+  const folder = await Deno.makeTempDir();
+  await trainer.save(`file://${folder}/out`);
+  await trainer.dispose();
+  const loaded = await tf.loadLayersModel(`file://${folder}/out/model.json`);
+  assert.deepEqual(weightsOf(loaded), weightsOf(model));
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("a model with two inputs and two outputs trains cut in the middle", needsTensorflow, async () => {
+  const make = () => {
+    const init = (seed: number) => tf.initializers.glorotUniform({ seed });
+    const a = tf.input({ shape: [4], name: "a" });
+    const b = tf.input({ shape: [3], name: "b" });
+    const early = tf.layers.dense({ units: 5, name: "early", activation: "tanh", kernelInitializer: init(1) })
+      .apply(a) as tf.SymbolicTensor;
+    const side = tf.layers.dense({ units: 2, name: "side", kernelInitializer: init(2) }).apply(
+      early,
+    ) as tf.SymbolicTensor;
+    const both = tf.layers.concatenate({ name: "both" }).apply([early, b]) as tf.SymbolicTensor;
+    const main = tf.layers.dense({ units: 1, name: "main", kernelInitializer: init(3) }).apply(
+      both,
+    ) as tf.SymbolicTensor;
+    return tf.model({ inputs: [a, b], outputs: [side, main], name: "two_by_two" });
+  };
+  const x = [tf.randomNormal([6, 4], 0, 1, "float32", 1), tf.randomNormal([6, 3], 0, 1, "float32", 2)];
+  const y = [tf.randomNormal([6, 2], 0, 1, "float32", 3), tf.randomNormal([6, 1], 0, 1, "float32", 4)];
+  const run = async (options: DistributeOptions) => {
+    const model = make();
+    const trainer = await distribute(model, { engine: "tensorflow", ...options });
+    trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+    const { history } = await trainer.fit(x, y, { batchSize: 3, epochs: 3, shuffle: false });
+    const predicted = (await trainer.predict(x) as tf.Tensor[]).map((t) => t.dataSync());
+    await trainer.dispose();
+    return { history, predicted, weights: weightsOf(model) };
+  };
+  const single = await run({ strategy: "single", devices: ["cpu:0"] });
+  const piped = await run({ ...PIPELINE, partition: ["both"] });
+  assert.ok(worstDifference(piped.weights, single.weights) < 1e-6);
+  assert.deepEqual(Object.keys(piped.history).sort(), ["loss", "main_loss", "side_loss"]);
+  for (const [key, values] of Object.entries(single.history)) {
+    (values as number[]).forEach((v, i) =>
+      assert.ok(Math.abs(v - (piped.history[key]![i] as number)) < 1e-5, key)
+    );
+  }
+  const { weights: plainWeights } = await (async () => {
+    const model = make();
+    model.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+    await model.fit(x, y, { batchSize: 3, epochs: 3, shuffle: false, verbose: 0 });
+    return { weights: weightsOf(model) };
+  })();
+  assert.ok(worstDifference(single.weights, plainWeights) < 1e-5);
+  assert.deepEqual(piped.predicted.map((p) => p.length), [12, 6]);
+});
+
+Deno.test(
+  "training on digits reaches an accuracy that an untrained model cannot",
+  needsTensorflow,
+  async () => {
+    const train = await mnist({ shape: [14, 14, 1], count: 2000 });
+    const test = await mnist({ shape: [14, 14, 1], count: 500, split: "test" });
+    const init = (seed: number) => tf.initializers.heNormal({ seed });
+    const model = tf.sequential({
+      layers: [
+        tf.layers.conv2d({
+          filters: 8,
+          kernelSize: 3,
+          activation: "relu",
+          inputShape: [14, 14, 1],
+          kernelInitializer: init(1),
+        }),
+        tf.layers.maxPooling2d({ poolSize: 2 }),
+        tf.layers.conv2d({ filters: 16, kernelSize: 3, activation: "relu", kernelInitializer: init(2) }),
+        tf.layers.flatten(),
+        tf.layers.dense({ units: 10, activation: "softmax", kernelInitializer: init(3) }),
+      ],
+    });
+    const trainer = await distribute(model, {
+      strategy: "pipeline",
+      devices: ["cpu:0", "cpu:1"],
+      engine: "tensorflow",
+      microBatches: 2,
+    });
+    trainer.compile({
+      optimizer: tf.train.adam(0.005),
+      loss: "categoricalCrossentropy",
+      metrics: ["accuracy"],
+    });
+    const accuracy = async () =>
+      ((await trainer.evaluate(test, { batchSize: 100 })) as tf.Scalar[])[1]!.dataSync()[0]!;
+    const before = await accuracy();
+    await trainer.fit(train, { batchSize: 50, epochs: 4 });
+    const after = await accuracy();
+    await trainer.dispose();
+    assert.ok(before < 0.35 && after > 0.85, `accuracy went from ${before} to ${after}`);
+  },
+);
+
+Deno.test(
+  "tensors and handles do not grow from step to step, with changing batch sizes",
+  needsTensorflow,
+  async () => {
+    const trainer = await trainerFor(residualNet({ norm: true, dropout: 0.2 }));
+    const sizes = [8, 5, 4, 7];
+    const data = sizes.map((size) => ({ x: images(size).x, y: classes(size) }));
+    const round = async () => {
+      for (const { x, y } of data) await trainer.trainOnBatch(x, y);
+      return (await trainer.counters()).map(({ counts }) => counts);
+    };
+    await round();
+    const main = tf.memory().numTensors;
+    const counts = await round();
+    for (let i = 0; i < 3; i++) assert.deepEqual(await round(), counts);
+    assert.equal(tf.memory().numTensors, main);
+    await trainer.dispose();
+  },
+);
