@@ -64,7 +64,7 @@ export function readHeader(buffer: SharedArrayBuffer, offset: number): MessageHe
     microBatch: ints[2]!,
     tensor: ints[3]!,
     dtype,
-    byteLength: ints[5]!,
+    byteLength: ints[5]! >>> 0, // a slot may hold more than 2 GiB
     shape: Array.from(ints.subarray(DIMS, DIMS + rank)),
   };
 }

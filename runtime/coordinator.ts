@@ -90,6 +90,8 @@ export class Coordinator {
   #compiled: CompiledSpec | undefined;
   #nextLane = 0;
   #broken = false;
+  /** Whether the stages are those of the partition, with weights worth keeping. */
+  #built = false;
   partition: Partition | undefined;
   /** What computes, with its version. */
   engine: string;
@@ -145,6 +147,7 @@ export class Coordinator {
     this.partition ??= await this.#choosePartition(shape);
     this.progress("build");
     await this.#build(this.partition);
+    this.#built = true;
   }
 
   /** A lane for batches of this shape, with its functions captured and its rings open. */
@@ -285,7 +288,7 @@ export class Coordinator {
   /** Copies the weights of the stages into the caller's model. */
   async storeWeights(): Promise<void> {
     await this.#settling;
-    if (this.#links.length === 0) return;
+    if (!this.#built) return;
     // A worker that died takes its stage's last weights along; the others' are saved.
     const replies = await Promise.allSettled(this.#links.map((link) => link.call("storeWeights")));
     this.weights.store();
@@ -328,6 +331,7 @@ export class Coordinator {
   async stop(): Promise<void> {
     const links = this.#links;
     this.#links = [];
+    this.#built = false;
     this.#lanes.clear();
     if (!this.#broken) await Promise.allSettled(links.map((link) => link.ask("dispose")));
     for (const link of links) link.terminate();

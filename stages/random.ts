@@ -35,10 +35,15 @@ export function streamCounter(blocks: number, { step, firstSample }: RandomPosit
   return [BigInt(firstSample) * BigInt(blocks), BigInt(step)];
 }
 
-/** FNV-1a, then a finalizer that spreads its bits (MurmurHash3's). */
+/** FNV-1a. The seed is mixed first: as it is, it would meet the first letter, and "b" be to 1 what "a" is to 2. */
 function hash(text: string, seed: number): number {
-  let h = (0x811c9dc5 ^ seed) >>> 0;
+  let h = mix(0x811c9dc5 ^ seed);
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return mix(h);
+}
+
+/** MurmurHash3's finalizer: spreads the bits of a 32-bit number over all of it. */
+function mix(h: number): number {
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b) >>> 0;
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35) >>> 0;
   return (h ^ (h >>> 16)) >>> 0;

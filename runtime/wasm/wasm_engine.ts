@@ -12,7 +12,9 @@ import { WasmTensors } from "./wasm_tensors.ts";
 export async function startWasm(deviceName: string): Promise<WorkerEngineHandle> {
   const { backend, version, simd } = await startBackend();
   if (!simd) {
-    console.error(`Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`);
+    console.error(
+      `Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`,
+    );
   }
   const tensors = new WasmTensors(backend);
   return {

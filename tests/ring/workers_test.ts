@@ -55,6 +55,7 @@ Deno.test("a sender waits for room until a slot is released, and counts the wait
 Deno.test("a ring that is full holds its sender until the last message is released", async () => {
   const { start, receiver } = open(2);
   using peer = start("send", 3);
+  await peer.started;
   const held = [0, 1].map((n) => receiver.receive(messageOf(n, SLOT)));
   receiver.release(held[1]!.sequence); // the older one is held: no room yet
   await new Promise((resolve) => setTimeout(resolve, 60));
@@ -82,6 +83,7 @@ for (const side of ["send", "receive"] as const) {
 Deno.test("a ring works again after an aborted run", async () => {
   const { abort, start, sender, receiver } = open(2);
   using failed = start("send", 5);
+  await failed.started;
   receiver.receive(messageOf(0, SLOT));
   abort.raise(0);
   assert.equal((await failed.result).error?.name, "AbortedError");
@@ -92,6 +94,7 @@ Deno.test("a ring works again after an aborted run", async () => {
   receiver.reset();
   assert.equal(sender.free, 2);
   using peer = start("send", 5, { first: 100 });
+  await peer.started;
   for (let n = 100; n < 105; n++) {
     const { payload, sequence } = receiver.receive(messageOf(n, SLOT));
     assert.ok(isFilled(n, payload));

@@ -12,12 +12,12 @@ export function close(
   what = "values",
 ): void {
   assert.equal(actual.length, expected.length, `${what}: length`);
-  const scale = Math.max(1e-30, ...Array.from(expected, (v) => Math.abs(Number(v))));
+  let scale = 1e-30;
+  for (let i = 0; i < expected.length; i++) scale = Math.max(scale, Math.abs(Number(expected[i])));
   for (let i = 0; i < expected.length; i++) {
     const [a, b] = [Number(actual[i]), Number(expected[i])];
-    assert.ok(
-      Math.abs(a - b) <= tolerance * scale,
-      `${what}: [${i}] is ${a}, expected ${b} within ${tolerance * scale}`,
-    );
+    if (!(Math.abs(a - b) <= tolerance * scale) && !Object.is(a, b)) {
+      assert.fail(`${what}: [${i}] is ${a}, expected ${b} within ${tolerance * scale}`);
+    }
   }
 }

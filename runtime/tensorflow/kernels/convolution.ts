@@ -102,17 +102,22 @@ function filterGradient(backend: NodeBackend, x: tf.Tensor, dy: tf.Tensor, info:
       return tf.reshape(tf.stack(products), info.filterShape);
     }
     default:
-      return withPadding(
-        info,
-        x,
-        (padded) =>
-          backend.executeSingleOutput("Conv2DBackpropFilter", attributes(info), [
-            padded,
-            ints(info.filterShape),
-            dy,
-          ]),
-      );
+      return withPadding(info, x, (padded) => {
+        const [input, unstrided] = withoutStride(padded, info);
+        const inputs = [input, ints(info.filterShape), dy];
+        return backend.executeSingleOutput("Conv2DBackpropFilter", attributes(unstrided), inputs);
+      });
   }
+}
+
+/**
+ * The same filter gradient with stride 1, for a 1x1 filter: with a stride, over fewer than 8 channels, the op of
+ * TensorFlow 2.21 (oneDNN) writes past the memory that it allocated.
+ */
+function withoutStride(x: tf.Tensor, info: Info): [tf.Tensor, Info] {
+  const { filterHeight, filterWidth, dataFormat } = info;
+  if (filterHeight !== 1 || filterWidth !== 1 || dataFormat !== "channelsLast") return [x, info];
+  return [everyNth(x, info), { ...info, strideHeight: 1, strideWidth: 1 }];
 }
 
 /** Explicit padding goes before the op: within it, TensorFlow's gradients take a path fifty times slower. */

@@ -11,7 +11,10 @@ export function registerConv2dInputGradient(): void {
     const { inHeight, inWidth, inChannels, outChannels } = info;
     if (isPointwise(info)) {
       const matrix = tf.reshape(filter!, [inChannels, outChannels]);
-      const pixels = tf.reshape(product(rows(dy!), transposed(matrix)), [...dy!.shape.slice(0, 3), inChannels]);
+      const pixels = tf.reshape(product(rows(dy!), transposed(matrix)), [
+        ...dy!.shape.slice(0, 3),
+        inChannels,
+      ]);
       return cut(apart(pixels, info), { top: 0, left: 0, height: inHeight, width: inWidth });
     }
     const turned = tf.transpose(tf.reverse(filter!, [0, 1]), [0, 1, 3, 2]) as tf.Tensor4D;

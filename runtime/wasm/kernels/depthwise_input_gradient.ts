@@ -20,7 +20,12 @@ export function registerDepthwiseInputGradient(): void {
         ...dy!.shape.slice(0, 3),
         inChannels,
       ]);
-      const weights = tf.slice(turned, [0, 0, 0, m], [filterHeight, filterWidth, inChannels, 1]) as tf.Tensor4D;
+      const weights = tf.slice(turned, [0, 0, 0, m], [
+        filterHeight,
+        filterWidth,
+        inChannels,
+        1,
+      ]) as tf.Tensor4D;
       return tf.depthwiseConv2d(placed(part, info), weights, 1, "valid", "NHWC", dilations) as tf.Tensor;
     });
     return parts.reduce((sum, part) => tf.add(sum, part));

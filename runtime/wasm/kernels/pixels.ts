@@ -34,6 +34,26 @@ export function convolutionInfo(
   );
 }
 
+/** Attributes that poolings and their gradients share. */
+export type PoolAttributes = Pick<ConvolutionAttributes, "strides" | "pad" | "dimRoundingMode"> & {
+  readonly filterSize: number | [number, number];
+};
+
+/** Sizes, strides and padding of a pooling. */
+export function poolInfo(
+  inputShape: number[],
+  { filterSize, strides, pad, dimRoundingMode }: PoolAttributes,
+): Info {
+  return tf.backend_util.computePool2DInfo(
+    inputShape as [number, number, number, number],
+    filterSize,
+    strides,
+    1,
+    pad as "same",
+    dimRoundingMode,
+  );
+}
+
 /** Where a window lies in an image, in pixels; parts of it outside of the image are zeros. */
 export interface Window {
   readonly top: number;
@@ -42,8 +62,8 @@ export interface Window {
   readonly width: number;
 }
 
-/** Cuts a window out of each image: cropped where it lies within, padded where it does not. */
-export function cut(x: tf.Tensor, { top, left, height, width }: Window): tf.Tensor4D {
+/** Cuts a window out of each image: cropped where it lies within, filled up where it does not. */
+export function cut(x: tf.Tensor, { top, left, height, width }: Window, fill = 0): tf.Tensor4D {
   const [batch, inHeight, inWidth, channels] = x.shape as [number, number, number, number];
   const rows = overlap(top, height, inHeight);
   const columns = overlap(left, width, inWidth);
@@ -51,7 +71,7 @@ export function cut(x: tf.Tensor, { top, left, height, width }: Window): tf.Tens
     ? x
     : tf.slice(x, [0, rows.begin, columns.begin, 0], [batch, rows.size, columns.size, channels]);
   const around: [number, number][] = [[0, 0], rows.around, columns.around, [0, 0]];
-  return (around.flat().some((pad) => pad > 0) ? tf.pad(inside, around) : inside) as tf.Tensor4D;
+  return (around.flat().some((pad) => pad > 0) ? tf.pad(inside, around, fill) : inside) as tf.Tensor4D;
 }
 
 /** The part of a window's axis that lies within the image's, and what is missing before and after it. */
@@ -63,13 +83,13 @@ function overlap(start: number, length: number, size: number) {
 }
 
 /** The pixels of the input that a filter goes over, padding included and those that it never reaches left out. */
-export function covered(x: tf.Tensor, info: Info): tf.Tensor4D {
+export function covered(x: tf.Tensor, info: Info, fill = 0): tf.Tensor4D {
   return cut(x, {
     top: -info.padInfo.top,
     left: -info.padInfo.left,
     height: (info.outHeight - 1) * info.strideHeight + info.effectiveFilterHeight,
     width: (info.outWidth - 1) * info.strideWidth + info.effectiveFilterWidth,
-  });
+  }, fill);
 }
 
 /** The pixels that one position of the filter meets, `[batch, outHeight, outWidth, channels]`. */
@@ -80,6 +100,16 @@ export function met(pixels: tf.Tensor, row: number, column: number, info: Info):
     (info.outWidth - 1) * info.strideWidth + 1,
   ];
   return everyNth(cut(pixels, { top, left, height, width }), info);
+}
+
+/** Gradients of the pixels that one position of the filter met, at their places in the input. */
+export function returned(gradients: tf.Tensor, row: number, column: number, info: Info): tf.Tensor4D {
+  return cut(apart(gradients, info), {
+    top: info.padInfo.top - row * info.dilationHeight,
+    left: info.padInfo.left - column * info.dilationWidth,
+    height: info.inHeight,
+    width: info.inWidth,
+  });
 }
 
 /** Every pixel that is a multiple of the stride. */

@@ -1,9 +1,14 @@
-/** Stagger's kernels for the backend "wasm". @module */
+/** Stagger's kernels for the backend "wasm": those that it lacks, and those that it computes wrongly or slowly. @module */
+import { registerAvgPoolGradient } from "./avg_pool_gradient.ts";
 import { registerConv2dFilterGradient } from "./conv2d_filter_gradient.ts";
 import { registerConv2dInputGradient } from "./conv2d_input_gradient.ts";
+import { registerConv3d } from "./conv3d.ts";
+import { registerConvolutionPadding } from "./convolution_padding.ts";
 import { registerDepthwiseFilterGradient } from "./depthwise_filter_gradient.ts";
 import { registerDepthwiseInputGradient } from "./depthwise_input_gradient.ts";
 import { registerMatMul } from "./mat_mul.ts";
+import { registerMaxPoolGradient } from "./max_pool_gradient.ts";
+import { registerPool3d } from "./pool3d.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
 import { registerSums } from "./sums.ts";
 
@@ -13,11 +18,19 @@ let registered = false;
 export function registerKernels(): void {
   if (registered) return;
   registered = true;
+  // Missing.
   registerConv2dFilterGradient();
-  registerConv2dInputGradient();
   registerDepthwiseFilterGradient();
   registerDepthwiseInputGradient();
-  registerMatMul();
   registerSegmentSum();
+  // Wrong.
+  registerConvolutionPadding();
+  registerMaxPoolGradient();
+  registerAvgPoolGradient();
+  registerPool3d();
+  registerConv3d();
+  // Slow.
+  registerConv2dInputGradient();
+  registerMatMul();
   registerSums();
 }

@@ -1,0 +1,222 @@
+/** Bad options and bad data are refused before any worker starts: value, expectation and remedy are named. */
+import assert from "node:assert/strict";
+import { tf } from "../../deps.ts";
+import type { AvailableDevices } from "../../runtime/devices.ts";
+import { distribute } from "../../runtime/distribute.ts";
+import { type DistributeOptions, resolveOptions } from "../../runtime/options.ts";
+import { modelGraph } from "../../stages/graph.ts";
+import { classes, denseNet, images, residualNet, sequenceNet } from "./models.ts";
+
+const MACHINE: AvailableDevices = {
+  cpu: [{ name: "cpu:0", kind: "cpu", index: 0 }, { name: "cpu:1", kind: "cpu", index: 3 }],
+  cuda: [],
+};
+
+/** Workers that were started while `body` ran. */
+async function workersStarted(body: () => Promise<void>): Promise<number> {
+  const { Worker: Real } = globalThis;
+  let started = 0;
+  globalThis.Worker = class extends Real {
+    constructor(url: string | URL, options?: WorkerOptions) {
+      super(url, options);
+      started++;
+    }
+  };
+  try {
+    await body();
+  } finally {
+    globalThis.Worker = Real;
+  }
+  return started;
+}
+
+const BAD_OPTIONS: [name: string, options: Record<string, unknown>, message: RegExp][] = [
+  ["an unknown option", { strategie: "single" }, /option "strategie": expected some of strategy, devices/],
+  [
+    "an unknown strategy",
+    { strategy: "magic" },
+    /strategy "magic": expected one of single, modelParallel, pipeline/,
+  ],
+  ["an unknown schedule", { schedule: "2f2b" }, /schedule "2f2b": expected one of gpipe, 1f1b, zero-bubble/],
+  ["an unknown engine", { engine: "webgl" }, /engine "webgl": expected one of auto, tensorflow, wasm/],
+  [
+    "an unknown device",
+    { devices: ["cpu:0", "cpu:7"] },
+    /device "cpu:7": this machine has cpu:0, cpu:1.*doctor/,
+  ],
+  [
+    "a CUDA device that is not there",
+    { devices: ["cuda:0"] },
+    /device "cuda:0": this machine has cpu:0, cpu:1/,
+  ],
+  ["no device", { devices: [] }, /no device: name at least one/],
+  [
+    "several devices for single",
+    { strategy: "single", devices: ["cpu:0", "cpu:1"] },
+    /2 devices with strategy "single": expected one/,
+  ],
+  ["micro-batches that are no number", { microBatches: 0 }, /microBatches 0: expected an integer >= 1/],
+  ["half a micro-batch", { microBatches: 2.5 }, /microBatches 2.5: expected an integer >= 1/],
+  [
+    "micro-batches and their size",
+    { microBatches: 2, splitSize: 4 },
+    /microBatches 2 together with splitSize 4: give one/,
+  ],
+  [
+    "micro-batches for model parallel",
+    { strategy: "modelParallel", microBatches: 4 },
+    /microBatches 4.*"modelParallel".*pipeline/,
+  ],
+  ["a negative seed", { seed: -1 }, /seed -1: expected an integer >= 0/],
+  ["an unknown layer to cut at", { partition: ["nose"] }, /layer "nose".*its layers are stem, stem_relu/],
+  ["too many cuts", { partition: ["block_a", "join"] }, /2 stages need 1 cuts, got 2/],
+  ["a partition of another type", { partition: "middle" }, /partition "middle": expected "auto" or an array/],
+  [
+    "a cut before the first layer",
+    { partition: [0] },
+    /stage 0 would have no layers|stage 1 would have no layers/,
+  ],
+  ["an index beyond the model", { partition: [99] }, /layer 99: expected an index from 1 to/],
+  [
+    "a tensor that skips a stage",
+    { devices: ["cpu:0", "cpu:1", "cpu:0"], partition: ["block_a", "join"] },
+    /"stem_relu" in stage 0 is needed by layer "join" in stage 2/,
+  ],
+  ["a path without libtensorflow", { tensorflow: { path: "/nowhere" } }, /path "\/nowhere"/],
+  ["CUDA devices on wasm", { engine: "wasm", devices: ["cuda:0"] }, /cuda:0/],
+];
+
+for (const [name, options, message] of BAD_OPTIONS) {
+  Deno.test(`distribute() refuses ${name}`, () => {
+    const graph = modelGraph(residualNet());
+    assert.throws(() => resolveOptions(options as DistributeOptions, graph, MACHINE), (error: Error) => {
+      assert.ok(
+        error instanceof TypeError || error instanceof RangeError || error.name === "TensorflowPathError",
+        String(error),
+      );
+      assert.match(error.message, message);
+      return true;
+    });
+  });
+}
+
+Deno.test("distribute() refuses more stages than the model has layers", () => {
+  const devices = ["cpu:0", "cpu:1", "cpu:0", "cpu:1"];
+  assert.throws(
+    () => resolveOptions({ strategy: "pipeline", devices }, modelGraph(denseNet()), MACHINE),
+    /into 4 stages: its 3 layers allow at most 3; name fewer devices/,
+  );
+});
+
+Deno.test("distribute() refuses a model without an input shape", async () => {
+  const model = tf.sequential();
+  await assert.rejects(distribute(model), /has no input shape; give its first layer inputShape/);
+});
+
+Deno.test("without options, devices and strategy fit the machine and the model", () => {
+  const options = resolveOptions({ engine: "wasm" }, modelGraph(residualNet()), MACHINE);
+  assert.deepEqual(options.devices.map((d) => d.name), ["cpu:0", "cpu:1"]);
+  assert.deepEqual([options.strategy, options.microBatches, options.schedule], ["pipeline", 8, "1f1b"]);
+  const one = { ...MACHINE, cpu: MACHINE.cpu.slice(0, 1) };
+  assert.equal(resolveOptions({ engine: "wasm" }, modelGraph(residualNet()), one).strategy, "single");
+  const tiny = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [1] })] });
+  assert.equal(resolveOptions({ engine: "wasm" }, modelGraph(tiny), MACHINE).devices.length, 1);
+  const cuda = { ...MACHINE, cuda: [{ name: "cuda:0", kind: "cuda" as const, index: 0, memory: 8e9 }] };
+  assert.throws(
+    () => resolveOptions({ engine: "wasm" }, modelGraph(tiny), cuda),
+    /"cuda:0" with engine "wasm"/,
+  );
+});
+
+Deno.test("compile() refuses what it does not know", async () => {
+  const trainer = await distribute(residualNet(), { strategy: "single", devices: ["cpu:0"] });
+  const good = { optimizer: "sgd", loss: "meanSquaredError" };
+  assert.throws(
+    () => trainer.compile({ ...good, optimizer: "sgdd" }),
+    /optimizer "sgdd": expected one of sgd, momentum/,
+  );
+  assert.throws(() => trainer.compile({ ...good, loss: "meanSquaredEror" }), /meanSquaredEror/);
+  assert.throws(() => trainer.compile({ ...good, metrics: ["acuracy"] }), /acuracy/);
+  const scale = 3;
+  const closure = (target: tf.Tensor, output: tf.Tensor) =>
+    tf.mul(scale, tf.squaredDifference(target, output));
+  assert.throws(
+    () => trainer.compile({ ...good, loss: closure }),
+    /"closure" to a worker.*scale.*\{ module: import\.meta\.resolve/,
+  );
+  await trainer.dispose();
+});
+
+Deno.test("fit() refuses bad data and arguments before any worker starts", async () => {
+  const started = await workersStarted(async () => {
+    const trainer = await distribute(residualNet(), {
+      strategy: "pipeline",
+      devices: ["cpu:0", "cpu:1"],
+      microBatches: 4,
+    });
+    const { x, y } = images(8);
+    await assert.rejects(trainer.fit(x, y), /call compile\(\{ optimizer, loss \}\) first/);
+    trainer.compile({ optimizer: "sgd", loss: "categoricalCrossentropy" });
+    const refused = async (call: Promise<unknown>, message: RegExp) => await assert.rejects(call, message);
+    await refused(
+      trainer.fit(tf.ones([8, 9, 9, 3]), y),
+      /each example has shape \[8,8,3\].*each with shape \[9,9,3\].*give data/,
+    );
+    await refused(
+      trainer.fit(x, tf.ones([8, 4])),
+      /each example has shape \[3\].*each with shape \[4\].*give data/,
+    );
+    await refused(trainer.fit(x, classes(7)), /same number of samples/);
+    await refused(
+      trainer.fit(x, y, { batchSize: 3 }),
+      /batch of 3 into 4 micro-batches: expected batchSize >= microBatches/,
+    );
+    await refused(trainer.trainOnBatch(x.slice(0, 2), y.slice(0, 2)), /batch of 2 into 4 micro-batches/);
+    await refused(trainer.fit(x, y, { batchSize: 0 }), /batchSize 0: expected an integer >= 1/);
+    await refused(trainer.fit(x, y, { epochs: 1.5 }), /epochs 1.5: expected an integer >= 1/);
+    await refused(
+      trainer.fit(x, y, { validationSplit: 1 }),
+      /validationSplit 1: expected a number between 0 and 1/,
+    );
+    await refused(
+      trainer.fit(x, y, { validationData: [x, tf.ones([8, 5])] }),
+      /each with shape \[5\].*give data/,
+    );
+    await refused(
+      trainer.fit(x, y, { batchsize: 4 } as never),
+      /option "batchsize" of fit: expected some of batchSize/,
+    );
+    await refused(trainer.fit(x, y, { classWeight: { 0: 1 } } as never), /option "classWeight" of fit/);
+    await refused(
+      trainer.predict(tf.ones([2, 8, 8, 1])),
+      /input "image" of shape \[8,8,1\] per sample: expected \[8,8,3\]/,
+    );
+    const twos = tf.data.array([{ xs: tf.ones([8, 8, 2]), ys: tf.ones([3]) }]).batch(1);
+    await refused(
+      trainer.fit(twos as tf.data.Dataset<tf.TensorContainer>),
+      /input "image" of shape \[8,8,2\]/,
+    );
+    await trainer.dispose();
+    await refused(trainer.fit(x, y), /the trainer was disposed/);
+  });
+  assert.equal(started, 0);
+});
+
+Deno.test("a mask must not cross a cut", () => {
+  const masked = tf.sequential({
+    layers: [
+      tf.layers.embedding({ name: "words", inputDim: 5, outputDim: 3, inputLength: 4, maskZero: true }),
+      tf.layers.lstm({ name: "memory", units: 2 }),
+    ],
+  });
+  const options: DistributeOptions = {
+    strategy: "pipeline",
+    devices: ["cpu:0", "cpu:1"],
+    partition: ["memory"],
+  };
+  assert.throws(
+    () => resolveOptions(options, modelGraph(masked), MACHINE),
+    /allow at most 1|a mask goes from one to the other/,
+  );
+  resolveOptions({ ...options, partition: [1] }, modelGraph(sequenceNet()), MACHINE);
+});
