@@ -5,7 +5,9 @@ export type DType = "float32" | "int32" | "bool" | "complex64" | "string";
 
 /** A tensor's static description: `shape` in elements, batch axis first. */
 export interface TensorSpec {
+  /** Elements along each axis. */
   readonly shape: readonly number[];
+  /** Type of an element. */
   readonly dtype: DType;
 }
 

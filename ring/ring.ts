@@ -45,9 +45,13 @@ export interface RingChannel {
 
 /** Counters of one end, since it was opened. */
 export interface RingCounters {
+  /** Sent or received. */
   messages: number;
+  /** Of payload. */
   bytes: number;
+  /** How often this end had to wait. */
   waits: number;
+  /** How long, in milliseconds. */
   waitMs: number;
 }
 

@@ -1,15 +1,17 @@
 /** Devices by name: `cpu:0` is the first core that this process may use, `cuda:0` the first CUDA device. @module */
 import { allowedCores } from "./machine.ts";
 import type { WorkerDevice } from "./protocol.ts";
-import { type CudaDevice, cudaState } from "./tensorflow/cuda.ts";
+import { cudaState } from "./tensorflow/cuda.ts";
 
 /** Most CPU devices taken when none are named: more stages than this seldom pay. */
 const MAX_DEFAULT_CORES = 4;
 
 /** The devices of this machine. */
 export interface AvailableDevices {
+  /** Cores that this process may use. */
   readonly cpu: readonly WorkerDevice[];
-  readonly cuda: readonly (WorkerDevice & Pick<CudaDevice, "memory">)[];
+  /** CUDA devices, with their memory in bytes. */
+  readonly cuda: readonly (WorkerDevice & { readonly memory: number })[];
 }
 
 /** Looks for devices. */

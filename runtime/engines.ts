@@ -3,10 +3,10 @@ import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
 import { findTensorflow } from "./tensorflow/find.ts";
 
 /** Names of engines; `auto` takes `tensorflow` where libtensorflow is found, else `wasm`. */
-export const ENGINES = ["auto", "tensorflow", "wasm"] as const;
+export const ENGINES = ["auto", "tensorflow", "wasm"] as const satisfies readonly EngineName[];
 
 /** Name of an engine, or `auto`. */
-export type EngineName = typeof ENGINES[number];
+export type EngineName = "auto" | "tensorflow" | "wasm";
 
 /** Options of the engine `tensorflow`. */
 export interface TensorflowOptions {

@@ -26,14 +26,22 @@ export interface PortableFailure {
 
 /** A stage failed: the first error of a run, with where it happened. */
 export class StageError extends Error {
+  /** "StageError". */
   override readonly name = "StageError";
+  /** Index of the stage. */
   readonly stage: number;
+  /** Name of its device. */
   readonly device: string;
+  /** Optimizer step; -1 outside of steps. */
   readonly step: number;
+  /** The action, such as "F3", or what else the worker was doing. */
   readonly action: string;
+  /** Micro-batch; -1 where none applies. */
   readonly microBatch: number;
+  /** The layer that was computing, if one was. */
   readonly layer: string | undefined;
 
+  /** Made from what a worker reports. */
   constructor(failure: PortableFailure) {
     const { stage, device, step, action, microBatch, layer } = failure.place;
     const parts = [

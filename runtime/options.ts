@@ -9,10 +9,10 @@ import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
 import { type ScheduleName, SCHEDULES } from "./schedules/schedules.ts";
 
 /** Names of the strategies. */
-export const STRATEGIES = ["single", "modelParallel", "pipeline"] as const;
+export const STRATEGIES = ["single", "modelParallel", "pipeline"] as const satisfies readonly StrategyName[];
 
 /** Name of a strategy. */
-export type StrategyName = typeof STRATEGIES[number];
+export type StrategyName = "single" | "modelParallel" | "pipeline";
 
 /** Options of `distribute`. */
 export interface DistributeOptions {
@@ -56,23 +56,37 @@ export interface DistributeOptions {
   readonly notice?: (line: string) => void;
 }
 
-/** The same with nothing left open. */
+/** The same with nothing left open; see `DistributeOptions` for what each means. */
 export interface ResolvedOptions {
+  /** How devices share the work. */
   readonly strategy: StrategyName;
   /** One per stage. */
   readonly devices: readonly WorkerDevice[];
+  /** What computes, and where its libraries lie. */
   readonly engine: WorkerEngine;
+  /** Micro-batches that a batch is cut into. */
   readonly microBatches: number;
+  /** Samples in a micro-batch, where that was given instead. */
   readonly splitSize: number | undefined;
+  /** Order of F, B and W. */
   readonly schedule: ScheduleName;
+  /** Where the model is cut. */
   readonly partition: "auto" | PartitionSpec;
+  /** What "auto" balances. */
   readonly costs: "measured" | "estimated";
+  /** `zero-bubble`: most micro-batches between F and W, where that was given. */
   readonly maxInFlight: number | undefined;
+  /** `zero-bubble`: micro-batches that one W takes. */
   readonly weightBatch: "auto" | number;
+  /** Whether stages are captured. */
   readonly capture: boolean;
+  /** Seed of shuffling and of random layers. */
   readonly seed: number;
+  /** URLs that workers import. */
   readonly modules: readonly string[];
+  /** Whether leaks are looked for after every step. */
   readonly debug: boolean;
+  /** Told what a person may want to know. */
   readonly notice: (line: string) => void;
 }
 

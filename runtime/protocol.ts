@@ -15,6 +15,7 @@ import type { LibraryPaths } from "./tensorflow/library.ts";
 export interface WorkerDevice {
   /** "cpu:0", "cuda:1". */
   readonly name: string;
+  /** A core or a GPU. */
   readonly kind: "cpu" | "cuda";
   /** CPU: the core to pin to. CUDA: the device's number. */
   readonly index: number;
@@ -84,8 +85,11 @@ export interface StepCommand {
 
 /** One action as it ran. Times are milliseconds since the epoch, or lengths in milliseconds. */
 export interface TraceEvent {
+  /** What ran. */
   readonly action: Action;
+  /** When it began, the wait for its messages included. */
   readonly start: number;
+  /** When its last message was sent. */
   readonly end: number;
   /** Waiting for messages and for room. */
   readonly wait: number;
@@ -107,7 +111,9 @@ export interface StepReport {
 
 /** Counters of a stage, for tests and debugging. */
 export interface StageCounters {
+  /** Messages, bytes and waits by ring and side. */
   readonly rings: Readonly<Record<string, RingCounters>>;
+  /** Tensors, handles, functions and micro-batches alive. */
   readonly counts: Readonly<Record<string, number>>;
 }
 

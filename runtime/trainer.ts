@@ -37,7 +37,9 @@ import { WeightMemory } from "./weight_memory.ts";
 export interface CompileArgs {
   /** A name, a `tf.train` optimizer, or `{ name: "adamw", learningRate, weightDecay, ... }`. */
   readonly optimizer: string | tf.Optimizer | OptimizerConfig;
+  /** tfjs-layers' name, a function that needs nothing but `tf` and its arguments, or one in a module. */
   readonly loss: LossArgs["loss"];
+  /** Likewise; "accuracy" fits itself to the loss. */
   readonly metrics?: LossArgs["metrics"];
 }
 
@@ -50,17 +52,23 @@ export interface FitArgs {
   readonly batchSize?: number;
   /** Default: 1. */
   readonly epochs?: number;
+  /** Number of the first epoch: an interrupted run goes on with it. Default: 0. */
   readonly initialEpoch?: number;
   /** Default: true. The order is a function of the trainer's seed and of the epoch. */
   readonly shuffle?: boolean;
+  /** As in tfjs-layers; losses and metrics come as numbers. */
   readonly callbacks?: Callbacks;
+  /** Evaluated at each epoch's end. */
   readonly validationData?: [Data, Data] | tf.data.Dataset<tf.TensorContainer> | Samples;
   /** Share of the samples, from their end, kept for validation; for tensors. */
   readonly validationSplit?: number;
+  /** How often callbacks leave this thread to others, as in tfjs-layers. */
   readonly yieldEvery?: tf.ModelFitArgs["yieldEvery"];
   /** Batches in an epoch of a dataset. Default: all that it yields. */
   readonly batchesPerEpoch?: number;
+  /** Batches of a validation dataset. Default: all that it yields. */
   readonly validationBatches?: number;
+  /** Taken for the sake of tfjs-layers; nothing is printed. */
   readonly verbose?: number;
 }
 
@@ -68,6 +76,7 @@ export interface FitArgs {
 export interface EvaluateArgs {
   /** Default: 32. */
   readonly batchSize?: number;
+  /** Taken for the sake of tfjs-layers; nothing is printed. */
   readonly verbose?: number;
 }
 
@@ -98,10 +107,12 @@ export class Trainer {
   #epochs = 0;
   #busy = false;
   #disposed = false;
-  /** What the last steps did when; filled while `trace` is on. */
+  /** Whether steps tell what each stage did when. */
   trace = false;
+  /** The last step of training. */
   lastStep: StepResult | undefined;
 
+  /** Use `distribute`, which checks the options. */
   constructor(model: tf.LayersModel, graph: ModelGraph, options: ResolvedOptions, progress?: ProgressReport) {
     this.#model = model;
     this.#graph = graph;
@@ -179,6 +190,7 @@ export class Trainer {
    * @throws {StageError} the first error of a stage; the model holds the weights of the last whole step
    */
   async fit(x: Data, y: Data, args?: FitArgs): Promise<tf.History>;
+  /** Trains on batches that a dataset or samples make. */
   async fit(data: tf.data.Dataset<tf.TensorContainer> | Samples, args?: FitArgs): Promise<tf.History>;
   async fit(
     x: Data | tf.data.Dataset<tf.TensorContainer> | Samples,
@@ -272,6 +284,7 @@ export class Trainer {
 
   /** Loss and metrics on data, without training. */
   async evaluate(x: Data, y: Data, args?: EvaluateArgs): Promise<tf.Scalar | tf.Scalar[]>;
+  /** Loss and metrics on batches that a dataset or samples make. */
   async evaluate(
     data: tf.data.Dataset<tf.TensorContainer> | Samples,
     args?: EvaluateArgs,
@@ -331,6 +344,7 @@ export class Trainer {
     }
   }
 
+  /** As `dispose`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispose();
   }

@@ -8,7 +8,9 @@ export type PerOutput<T> = T | readonly T[] | Readonly<Record<string, T>>;
 
 /** Loss and metrics as `compile` takes them. */
 export interface LossArgs {
+  /** One for all outputs, one each, or by output. */
   readonly loss: PerOutput<FunctionLike>;
+  /** Any number; for all outputs or by output. */
   readonly metrics?:
     | FunctionLike
     | readonly FunctionLike[]

@@ -18,7 +18,9 @@ export type OptimizerName =
 
 /** An optimizer given as an object: for what tfjs's own lack, such as weight decay. */
 export interface OptimizerConfig {
+  /** Which one. */
   readonly name: OptimizerName;
+  /** Step size. Default: tfjs-layers' for the name. */
   readonly learningRate?: number;
   /** `momentum`, `rmsprop`. */
   readonly momentum?: number;
@@ -29,9 +31,11 @@ export interface OptimizerConfig {
    * PyTorch does. Applies to every trained weight.
    */
   readonly weightDecay?: number;
-  /** `adam`, `adamw`, `adamax`. */
+  /** `adam`, `adamw`, `adamax`: decay of the first moment. Default: 0.9. */
   readonly beta1?: number;
+  /** `adam`, `adamw`, `adamax`: decay of the second moment. Default: 0.999. */
   readonly beta2?: number;
+  /** Keeps divisions finite. Default: 1e-7, `adamw` 1e-8. */
   readonly epsilon?: number;
   /** `rmsprop`: discounting factor of squared gradients. `adamax`: of the learning rate. */
   readonly decay?: number;

@@ -165,7 +165,10 @@ async function readTensor(t: tf.Tensor): Promise<WholeTensor> {
 }
 
 /** TensorFlow.js keeps a cast tensor's values in the array that they were in before: integers may say float32. */
-function ofDtype(dtype: DType, values: Float32Array | Int32Array | Uint8Array): Float32Array | Int32Array | Uint8Array {
+function ofDtype(
+  dtype: DType,
+  values: Float32Array | Int32Array | Uint8Array,
+): Float32Array | Int32Array | Uint8Array {
   switch (dtype) {
     case "int32":
       return values instanceof Int32Array ? values : Int32Array.from(values);

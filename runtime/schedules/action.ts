@@ -8,6 +8,7 @@ export type ActionKind = "F" | "B" | "W" | "BW" | "U";
 
 /** One action on one device. */
 export interface Action {
+  /** What is computed. */
   readonly kind: ActionKind;
   /** The first micro-batch that it works on; -1 for U. */
   readonly microBatch: number;

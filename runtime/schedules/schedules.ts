@@ -6,10 +6,10 @@ import { type Capacities, simulate, type StageTimes } from "./simulate.ts";
 import { zeroBubble } from "./zero_bubble.ts";
 
 /** Names of the schedules. */
-export const SCHEDULES = ["gpipe", "1f1b", "zero-bubble"] as const;
+export const SCHEDULES = ["gpipe", "1f1b", "zero-bubble"] as const satisfies readonly ScheduleName[];
 
 /** Name of a schedule. */
-export type ScheduleName = typeof SCHEDULES[number];
+export type ScheduleName = "gpipe" | "1f1b" | "zero-bubble";
 
 /** What schedules are made from. */
 export interface ScheduleOptions {

@@ -1,5 +1,5 @@
 /** A stage's forward without training, captured: for evaluation and prediction. @module */
-import { tf } from "../../deps.ts";
+import type { tf } from "../../deps.ts";
 import type { TensorSpec } from "../../ring/dtype.ts";
 import type { Workload } from "../../stages/executor.ts";
 import type { StageModel } from "../../stages/stage_model.ts";

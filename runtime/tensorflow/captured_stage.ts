@@ -126,7 +126,7 @@ export class CapturedStage implements StageExecutor {
         this.#firstWeight = false;
       }
     }
-    if (!keep) for (const index of indices) this.#finish(index);
+    if (!keep) { for (const index of indices) this.#finish(index); }
   }
 
   update(scalars: UpdateScalars): number {

@@ -25,6 +25,11 @@ export interface PeerResult {
   readonly error?: { readonly name: string; readonly message: string; readonly by?: number };
 }
 
+const port = self as unknown as {
+  onmessage: (event: MessageEvent<PeerTask>) => void;
+  postMessage(message: "started" | PeerResult): void;
+};
+
 function send(task: PeerTask, abort: AbortFlag, pause: () => void): RingCounters {
   const sender = new RingSender(task.channel, abort);
   started(task);
@@ -39,8 +44,8 @@ function receive(task: PeerTask, abort: AbortFlag, pause: () => void): RingCount
   const receiver = new RingReceiver(task.channel, abort);
   const held: { n: number; sequence: number; payload: Uint8Array }[] = [];
   const random = draws(task.pauseSeed ?? 1);
-  const giveBack = () => {
-    const [message] = held.splice(random() % held.length, 1);
+  const giveBack = (which: number) => {
+    const [message] = held.splice(which, 1);
     // Looked at as late as this: nobody may write to a slot that is held.
     if (!isFilled(message!.n, message!.payload)) {
       throw new Error(`Message ${message!.n} is not as it was sent`);
@@ -54,18 +59,21 @@ function receive(task: PeerTask, abort: AbortFlag, pause: () => void): RingCount
     const { sequence, payload, shape } = receiver.receive(expected);
     if (shape[0] !== expected.shape[0]) throw new Error(`Message ${n} has shape [${shape}]`);
     held.push({ n, sequence, payload });
-    while (held.length > (task.shuffle ? random() % task.channel.capacity : 0)) giveBack();
+    const most = task.shuffle ? random() % task.channel.capacity : 0;
+    while (held.length > most) giveBack(random() % held.length);
+    // Slots go back in order: the oldest must, before the ring is full of messages released after it.
+    if (held.length > 0 && n + 1 - held[0]!.n >= task.channel.capacity) giveBack(0);
   }
-  while (held.length > 0) giveBack();
+  while (held.length > 0) giveBack(random() % held.length);
   return receiver.counters;
 }
 
 function started({ delayMs = 0 }: PeerTask): void {
-  self.postMessage("started");
+  port.postMessage("started");
   sleep(delayMs);
 }
 
-self.onmessage = ({ data: task }: MessageEvent<PeerTask>) => {
+port.onmessage = ({ data: task }) => {
   const random = draws(task.pauseSeed ?? 0);
   const pause = () => {
     if (task.pauseSeed !== undefined && random() % 400 === 0) sleep(random() % 3);
@@ -78,5 +86,5 @@ self.onmessage = ({ data: task }: MessageEvent<PeerTask>) => {
     const { name, message, by } = error as Error & { by?: number };
     result = { error: { name, message, ...(by === undefined ? {} : { by }) } };
   }
-  self.postMessage(result);
+  port.postMessage(result);
 };

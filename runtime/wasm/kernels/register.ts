@@ -1,5 +1,6 @@
 /** Stagger's kernels for the backend "wasm": those that it lacks, and those that it computes wrongly or slowly. @module */
 import { registerAvgPoolGradient } from "./avg_pool_gradient.ts";
+import { registerCast } from "./cast.ts";
 import { registerConv2dFilterGradient } from "./conv2d_filter_gradient.ts";
 import { registerConv2dInputGradient } from "./conv2d_input_gradient.ts";
 import { registerConv3d } from "./conv3d.ts";
@@ -9,6 +10,7 @@ import { registerDepthwiseInputGradient } from "./depthwise_input_gradient.ts";
 import { registerMatMul } from "./mat_mul.ts";
 import { registerMaxPoolGradient } from "./max_pool_gradient.ts";
 import { registerPool3d } from "./pool3d.ts";
+import { registerPrelu } from "./prelu.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
 import { registerSums } from "./sums.ts";
 
@@ -29,6 +31,8 @@ export function registerKernels(): void {
   registerAvgPoolGradient();
   registerPool3d();
   registerConv3d();
+  registerPrelu();
+  registerCast();
   // Slow.
   registerConv2dInputGradient();
   registerMatMul();
