@@ -23,6 +23,14 @@ async function main(args: string[]): Promise<number> {
     // Loaded after the first line of progress is out.
     const { fetchEngine } = await import("./fetch_engine.ts");
     await fetchEngine(options.engine, progress);
+    if (options.command === "convolutions") {
+      progress.phase("timing convolutions", 149);
+      const { convolutionTable, measureConvolutions } = await import("./convolutions.ts");
+      const timings = await measureConvolutions(options.size, options.batch, progress);
+      progress.done();
+      console.log(convolutionTable(timings));
+      return 0;
+    }
     const { compareResnet50 } = await import("./resnet50.ts");
     const { results, timelines } = await compareResnet50(options, progress, interrupt.raised);
     progress.phase("writing the report", 3);

@@ -8,8 +8,15 @@ export const BENCH_STRATEGIES = ["single", "modelParallel", "pipeline"] as const
 /** Name of a strategy. */
 export type BenchStrategy = typeof BENCH_STRATEGIES[number];
 
-/** Settings of the ResNet50 comparison. */
+/** What can be measured. */
+export const COMMANDS = ["resnet50", "convolutions"] as const;
+
+/** Name of a measurement. */
+export type BenchCommand = typeof COMMANDS[number];
+
+/** Settings of a run. */
 export interface BenchOptions {
+  readonly command: BenchCommand;
   readonly size: number;
   readonly batch: number;
   readonly microBatches: number;
@@ -50,6 +57,7 @@ const OPTIONS = {
 export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
 
 Usage: deno task bench [resnet50] [options]
+       deno task bench convolutions [--size N] [--batch N]   the ways in which ResNet50's convolutions can run
 
   --size N             images of N x N pixels (128, as published)
   --batch N            samples in an optimizer step (32; with --full 120)
@@ -78,12 +86,15 @@ Results go to standard output, progress to standard error. Exit code 0: all went
  */
 export function readOptions(args: string[]): BenchOptions {
   const { values, positionals } = parse(args);
-  const [command = "resnet50", ...rest] = positionals;
-  if (command !== "resnet50" || rest.length > 0) {
-    throw new RangeError(`Cannot run "${positionals.join(" ")}": expected resnet50; see --help`);
+  const [name = "resnet50", ...rest] = positionals;
+  if (!(COMMANDS as readonly string[]).includes(name) || rest.length > 0) {
+    throw new RangeError(
+      `Cannot run "${positionals.join(" ")}": expected one of ${COMMANDS.join(", ")}; see --help`,
+    );
   }
   const data = values.data ?? (values.full ? "synthetic" : "mnist");
   return {
+    command: name as BenchCommand,
     size: integer("size", values.size, 1),
     batch: integer("batch", values.batch ?? (values.full ? "120" : "32"), 1),
     microBatches: integer("micro-batches", values["micro-batches"], 1),

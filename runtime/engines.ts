@@ -16,7 +16,7 @@ export interface TensorflowOptions {
   readonly memoryGrowth?: boolean;
   /** GPU: most bytes that this process may take of a device. */
   readonly memoryLimit?: number;
-  /** Whether convolutions become matrix products where that is faster. Default: true. */
+  /** Whether convolutions become matrix products where that is faster. Default: on CPU devices. */
   readonly lowerings?: boolean;
 }
 
@@ -65,6 +65,6 @@ export function chooseEngine(
     libraries: { cc: found.cc, framework: found.framework, cudaLibraries: found.cudaLibraries },
     memoryGrowth: options.memoryGrowth ?? true,
     ...(memoryLimit !== undefined && total ? { memoryFraction: Math.min(1, memoryLimit / total) } : {}),
-    lowerings: options.lowerings ?? true,
+    ...(options.lowerings === undefined ? {} : { lowerings: options.lowerings }),
   };
 }

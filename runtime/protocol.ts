@@ -29,7 +29,8 @@ export type WorkerEngine =
     readonly memoryGrowth: boolean;
     /** Share of the device's memory, 0 to 1. */
     readonly memoryFraction?: number;
-    readonly lowerings: boolean;
+    /** Convolutions as matrix products. Absent: on a CPU. */
+    readonly lowerings?: boolean;
   }
   | { readonly name: "wasm" };
 

@@ -22,7 +22,7 @@ export async function startTensorflow(
     memoryFraction: engine.memoryFraction,
   });
   const backend = await startBackend(context);
-  setLowerings(engine.lowerings);
+  setLowerings(engine.lowerings ?? !context.isGpu); // a GPU's own convolutions need no help
   const tensors = new HandleTensors(context);
   const eager = new EagerTensors(backend, tensors);
   return {

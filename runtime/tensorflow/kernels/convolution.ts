@@ -94,7 +94,7 @@ function filterGradient(backend: NodeBackend, x: tf.Tensor, dy: tf.Tensor, info:
     case "matmul":
       return product(rows(everyNth(x, info)));
     case "transposed":
-      return product(tf.transpose(rows(x), [1, 0]), false);
+      return product(tf.transpose(rows(everyNth(x, info)), [1, 0]), false);
     case "im2col":
       return product(patches(backend, x, info));
     case "taps": {

@@ -3,7 +3,7 @@
  *
  * oneDNN's convolutions reorder the weights at every call, whatever the batch, and compute the weights' gradient
  * of deep layers over few pixels at a tenth of a core's speed. The rule looks at shapes alone, so that the same
- * layer gives the same bits on every device. Its figures come from `bench/convolutions.ts` (AVX2 cores).
+ * layer gives the same bits on every device. `deno task bench convolutions` measures what it chooses between.
  * @module
  */
 import type { tf } from "../../../deps.ts";
@@ -24,20 +24,54 @@ export type Lowering =
   /** k x k, filter gradient: one product per position in the filter. */
   | "taps";
 
-let enabled = false;
+let choice: "rule" | Lowering = "plain";
 
-/** Turns the rule on or off; off, every convolution is "plain". A GPU's own convolutions need no help. */
+/** Turns the rule on or off; off, every convolution is "plain". */
 export function setLowerings(on: boolean): void {
-  enabled = on;
+  choice = on ? "rule" : "plain";
 }
 
-/** The rule. */
+/** Runs `body` with one lowering for all convolutions that it fits, to measure it. */
+export function withLowering<T>(wanted: Lowering, body: () => T): T {
+  const before = choice;
+  choice = wanted;
+  try {
+    return body();
+  } finally {
+    choice = before;
+  }
+}
+
+/** How a convolution runs: by the rule, or as was asked for. */
 export function lowering(info: tf.backend_util.Conv2DInfo, part: ConvolutionPart): Lowering {
-  const { filterHeight, filterWidth, strideHeight, strideWidth, padInfo, inChannels, outChannels } = info;
-  if (!enabled || info.dataFormat !== "channelsLast") return "plain";
-  if (info.dilationHeight !== 1 || info.dilationWidth !== 1) return "plain";
-  const padded = padInfo.top + padInfo.bottom + padInfo.left + padInfo.right > 0;
-  if (filterHeight === 1 && filterWidth === 1 && !padded) {
+  return choice === "rule" ? rule(info, part) : choice;
+}
+
+/** Lowerings that are right for a convolution, whether or not they are fast. */
+export function possibleLowerings(info: tf.backend_util.Conv2DInfo, part: ConvolutionPart): Lowering[] {
+  const { strideHeight, strideWidth } = info;
+  if (!lowerable(info)) return ["plain"];
+  const strided = strideHeight !== 1 || strideWidth !== 1;
+  const filter = part === "filterGradient";
+  if (isPointwise(info)) return ["plain", "matmul", ...(filter ? ["transposed" as const] : [])];
+  if (strided) return part === "inputGradient" ? ["plain"] : ["plain", "im2col"];
+  return ["plain", "im2col", ...(filter ? ["taps" as const] : [])];
+}
+
+function lowerable(info: tf.backend_util.Conv2DInfo): boolean {
+  return info.dataFormat === "channelsLast" && info.dilationHeight === 1 && info.dilationWidth === 1;
+}
+
+/** Whether the filter is 1x1, and no pixel is added around the image. */
+function isPointwise({ filterHeight, filterWidth, padInfo }: tf.backend_util.Conv2DInfo): boolean {
+  return filterHeight === 1 && filterWidth === 1 &&
+    padInfo.top + padInfo.bottom + padInfo.left + padInfo.right === 0;
+}
+
+function rule(info: tf.backend_util.Conv2DInfo, part: ConvolutionPart): Lowering {
+  const { filterHeight, filterWidth, strideHeight, strideWidth, inChannels, outChannels } = info;
+  if (!lowerable(info)) return "plain";
+  if (isPointwise(info)) {
     const wide = inChannels >= 512 && outChannels <= 256; // rows 2 kB and more apart share the cache's sets
     return part === "filterGradient" && wide && strideHeight === 1 && strideWidth === 1
       ? "transposed"
