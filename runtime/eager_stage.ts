@@ -4,9 +4,11 @@
  * @module
  */
 import { tf } from "../deps.ts";
+import { sizeOf } from "../ring/dtype.ts";
 import type { RandomSource } from "../stages/context.ts";
 import type { LayerCost } from "../stages/balance.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../stages/executor.ts";
+import type { StageWeight } from "../stages/stage_config.ts";
 import { type OptimizerSpec, type UpdateRule, updateRule, type UpdateScalars } from "../stages/optimizers.ts";
 import type { StageModel } from "../stages/stage_model.ts";
 import {
@@ -68,15 +70,22 @@ export class EagerStage implements StageExecutor {
       const x = inputs as tf.Tensor[];
       const share = tf.scalar(microBatch.size / microBatch.batchSize);
       let loss: tf.Tensor | undefined;
-      const recording = record(() => {
-        const random = this.random(microBatch.step, microBatch.firstSample);
-        const made = this.model.train(x, targets as tf.Tensor[], share, random);
-        this.#addStatistics(made.statistics, share);
-        if (made.results) this.#addResults(made.results);
-        loss = made.loss;
-        return [...made.outputs, ...(loss ? [loss] : [])];
-      });
-      share.dispose();
+      let recording: Recording;
+      try {
+        recording = record(() => {
+          const random = this.random(microBatch.step, microBatch.firstSample);
+          const made = this.model.train(x, targets as tf.Tensor[], share, random);
+          this.#addStatistics(made.statistics, share);
+          if (made.results) this.#addResults(made.results);
+          loss = made.loss;
+          return [...made.outputs, ...(loss ? [loss] : [])];
+        });
+      } catch (error) {
+        tf.dispose([...x, ...targets as tf.Tensor[]]); // they became the stage's own
+        throw error;
+      } finally {
+        share.dispose();
+      }
       const { config, trainable } = this.model;
       const dependent = dependence(
         recording.nodes,
@@ -104,6 +113,7 @@ export class EagerStage implements StageExecutor {
     return this.#timed(() => {
       const { recording, inputs, dependent } = flight;
       const { outputs } = this.model.config;
+      flight.owned.push(...outputGradients as tf.Tensor[]);
       const e = engine();
       e.startScope("stagger.backward");
       let survivors: tf.Tensor[] = [];
@@ -116,7 +126,6 @@ export class EagerStage implements StageExecutor {
         const around = this.#profile?.around;
         const back: BackwardResult = backward(recording, seeds, inputs, dependent, around);
         const gradients = back.inputGradients.map((dx, i) => own(dx ?? tf.zeros(inputs[i]!.shape)));
-        flight.owned.push(...outputGradients as tf.Tensor[]);
         if (flight.split) {
           flight.pending = back.pending;
           // What the pending gradients still read must outlive this scope.
@@ -177,19 +186,23 @@ export class EagerStage implements StageExecutor {
     workload: Workload,
   ): Value[] {
     return this.#timed(() => {
-      const made = tf.tidy(() => {
-        if (workload.mode === "predict") return this.model.predict(inputs as tf.Tensor[]).map((t) => own(t));
-        const share = tf.scalar(microBatch.size / microBatch.batchSize);
-        const { outputs, results } = this.model.evaluate(
-          inputs as tf.Tensor[],
-          targets as tf.Tensor[],
-          share,
-        );
-        if (results) this.#addResults(results);
-        return outputs.map((t) => own(t));
-      });
-      tf.dispose([...inputs, ...targets] as tf.Tensor[]);
-      return made;
+      try {
+        return tf.tidy(() => {
+          if (workload.mode === "predict") {
+            return this.model.predict(inputs as tf.Tensor[]).map((t) => own(t));
+          }
+          const share = tf.scalar(microBatch.size / microBatch.batchSize);
+          const { outputs, results } = this.model.evaluate(
+            inputs as tf.Tensor[],
+            targets as tf.Tensor[],
+            share,
+          );
+          if (results) this.#addResults(results);
+          return outputs.map((t) => own(t));
+        });
+      } finally {
+        tf.dispose([...inputs, ...targets] as tf.Tensor[]);
+      }
     });
   }
 
@@ -233,14 +246,14 @@ export class EagerStage implements StageExecutor {
 
   loadWeights(memory: SharedArrayBuffer): void {
     for (const { spec, variable } of this.model.weights) {
-      const values = new Float32Array(memory, spec.offset, variable.val.size).slice();
-      tf.tidy(() => variable.val.assign(tf.tensor(values, spec.shape as number[])));
+      const values = weightView(memory, spec).slice();
+      tf.tidy(() => variable.val.assign(tf.tensor(values, spec.shape as number[], spec.dtype)));
     }
   }
 
   storeWeights(memory: SharedArrayBuffer): void {
     for (const { spec, variable } of this.model.weights) {
-      new Float32Array(memory, spec.offset, variable.val.size).set(variable.val.dataSync());
+      weightView(memory, spec).set(variable.val.dataSync());
     }
   }
 
@@ -357,6 +370,12 @@ export class EagerStage implements StageExecutor {
     tf.dispose([...flight.recording.outputs]);
     tf.dispose(flight.owned);
   }
+}
+
+/** Where a weight's values lie. */
+function weightView(memory: SharedArrayBuffer, { offset, shape, dtype }: StageWeight) {
+  const size = sizeOf(shape);
+  return dtype === "int32" ? new Int32Array(memory, offset, size) : new Float32Array(memory, offset, size);
 }
 
 /** A tensor of its own over the same values, kept: the caller's to dispose. */

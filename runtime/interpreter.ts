@@ -7,7 +7,7 @@ import type { AbortFlag } from "../ring/abort.ts";
 import type { MessageKey } from "../ring/header.ts";
 import { type RingChannel, type RingCounters, RingReceiver, RingSender } from "../ring/ring.ts";
 import type { EngineTensors, StageExecutor, Value } from "../stages/executor.ts";
-import type { LaneSetup, StepCommand, StepReport, TraceEvent } from "./protocol.ts";
+import type { LaneSetup, Prediction, StepCommand, StepReport, TraceEvent } from "./protocol.ts";
 import { type Action, formatAction } from "./schedules/action.ts";
 
 /** Gives a slot back. */
@@ -63,6 +63,7 @@ export class Lane {
 export class Interpreter {
   /** The action that runs, for errors. */
   current: Action | undefined;
+  /** Optimizer step. */
   step = -1;
   readonly #held = new Map<number, Release[]>();
   #copyMs = 0;
@@ -72,9 +73,9 @@ export class Interpreter {
   /** @throws {AbortedError} when another stage failed, or what the executor throws */
   run(lane: Lane, command: StepCommand): StepReport {
     const trace: TraceEvent[] = [];
-    const predictions: { shape: readonly number[]; data: ArrayBuffer }[][] = [];
+    const predictions: Prediction[][] = [];
     let penalty = 0;
-    this.step = command.step;
+    this.step = command.scalars.iteration;
     for (const action of command.actions) {
       this.current = action;
       this.abort.check();
@@ -111,7 +112,7 @@ export class Interpreter {
     lane: Lane,
     { step, microBatches, workloads }: StepCommand,
     index: number,
-    predictions: { shape: readonly number[]; data: ArrayBuffer }[][],
+    predictions: Prediction[][],
   ): void {
     const microBatch = microBatches[index]!;
     const workload = workloads[index]!;
@@ -126,11 +127,11 @@ export class Interpreter {
     const made = this.executor.infer(microBatch, inputs, targets, workload);
     this.#sendAll(lane.outputs, made.slice(0, lane.outputs.length), key);
     made.slice(lane.outputs.length).forEach((value, i) => {
-      const { shape } = this.tensors.specOf(value);
+      const spec = this.tensors.specOf(value);
       const data = new ArrayBuffer(this.tensors.byteLengthOf(value));
       this.tensors.copyTo(value, new Uint8Array(data));
       this.tensors.free(value);
-      (predictions[i] ??= []).push({ shape, data });
+      (predictions[i] ??= []).push({ ...spec, data });
     });
     this.#releaseAll(index); // what was made may have shared a slot's memory until now
   }

@@ -85,22 +85,3 @@ export function createLane(options: LaneOptions): LaneRings {
   });
   return { id, setups, feeds };
 }
-
-/** What each stage runs for a micro-batch of these tensors. */
-export function stageWorkload(
-  stage: StageConfig,
-  mode: Workload["mode"],
-  specs: ReadonlyMap<string, TensorSpec>,
-  targets: readonly TensorSpec[],
-  split: boolean,
-  weightBatches: readonly number[],
-): Workload {
-  const workload = {
-    inputs: stage.inputs.map(({ ref }) => specs.get(refKey(ref))!),
-    targets: mode === "predict" ? [] : stage.modelOutputs.map(({ output }) => targets[output]!),
-    mode,
-    split: mode === "train" && split,
-    weightBatches: mode === "train" && split ? weightBatches : [],
-  };
-  return { ...workload, key: JSON.stringify(workload) };
-}

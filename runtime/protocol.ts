@@ -75,6 +75,7 @@ export interface LaneSetup {
 /** One step of one stage. */
 export interface StepCommand {
   readonly lane: number;
+  /** Number of the batch in its lane: messages carry it. */
   readonly step: number;
   readonly actions: readonly Action[];
   readonly microBatches: readonly MicroBatch[];
@@ -100,14 +101,20 @@ export interface TraceEvent {
   readonly engine: number;
 }
 
+/** A model output for one micro-batch. */
+export interface Prediction extends TensorSpec {
+  /** Its bytes, row-major. */
+  readonly data: ArrayBuffer;
+}
+
 /** What a step of one stage came to. */
 export interface StepReport {
   /** `[1 + metrics]`, or empty. */
   readonly results: Float32Array;
   readonly penalty: number;
   readonly trace: readonly TraceEvent[];
-  /** Predictions, per model output that lies here, per micro-batch: shape and bytes. */
-  readonly predictions: readonly (readonly { shape: readonly number[]; data: ArrayBuffer }[])[];
+  /** Per model output that lies here, per micro-batch. */
+  readonly predictions: readonly (readonly Prediction[])[];
 }
 
 /** Counters of a stage, for tests and debugging. */

@@ -1,102 +1,35 @@
 /** Trains a `tf.LayersModel` on several devices, with the methods of `tf.LayersModel`. @module */
 import { tf } from "../deps.ts";
-import type { TensorSpec } from "../ring/dtype.ts";
 import type { ModelGraph } from "../stages/graph.ts";
-import type { FunctionLike } from "../stages/functions.ts";
-import { type LossArgs, portableLosses } from "../stages/losses.ts";
-import {
-  currentLearningRate,
-  type OptimizerConfig,
-  optimizerSpec,
-  type UpdateScalars,
-} from "../stages/optimizers.ts";
-import { internals, type LossFunction } from "../stages/tfjs.ts";
-import { callbackList, type Callbacks, EpochAverage, toLogs } from "./callbacks.ts";
-import {
-  type BatchShape,
-  type CompiledSpec,
-  Coordinator,
-  type ProgressReport,
-  type StepResult,
-} from "./coordinator.ts";
-import {
-  type BatchSource,
-  type DatasetElement,
-  datasetSource,
-  type HostBatch,
-  samplesSource,
-  tensorSource,
-} from "./data/batch_source.ts";
-import type { Samples } from "./data/samples.ts";
+import { localFunctions } from "../stages/functions.ts";
+import { portableLosses } from "../stages/losses.ts";
+import { currentLearningRate, optimizerSpec, type UpdateScalars } from "../stages/optimizers.ts";
+import { internals } from "../stages/tfjs.ts";
+import { callbackList, EpochAverage, toLogs } from "./callbacks.ts";
+import { type CompiledSpec, Coordinator, type ProgressReport, type StepResult } from "./coordinator.ts";
+import { type BatchSource, tensorSource } from "./data/batch_source.ts";
+import { FeedAhead } from "./feed_ahead.ts";
 import { enableFileUrls } from "./file_io.ts";
+import { type BatchShape, cutBatch } from "./micro_batches.ts";
+import { isBatched, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { StageCounters } from "./protocol.ts";
+import type { Prediction, StageCounters } from "./protocol.ts";
+import type { ReadyLane } from "./ready_lane.ts";
+import {
+  type BatchedData,
+  checkEvaluateArgs,
+  checkFitArgs,
+  type CompileArgs,
+  type Data,
+  type EvaluateArgs,
+  type FitArgs,
+} from "./trainer_args.ts";
 import { WeightMemory } from "./weight_memory.ts";
-
-/** What `compile` takes: tfjs-layers' arguments, and optimizers and functions that tfjs cannot name. */
-export interface CompileArgs {
-  /** A name, a `tf.train` optimizer, or `{ name: "adamw", learningRate, weightDecay, ... }`. */
-  readonly optimizer: string | tf.Optimizer | OptimizerConfig;
-  /** tfjs-layers' name, a function that needs nothing but `tf` and its arguments, or one in a module. */
-  readonly loss: LossArgs["loss"];
-  /** Likewise; "accuracy" fits itself to the loss. */
-  readonly metrics?: LossArgs["metrics"];
-}
-
-/** One tensor, several in the model's order, or by name. */
-export type Data = tf.Tensor | tf.Tensor[] | { [name: string]: tf.Tensor };
-
-/** What `fit` takes beside the data, as in tfjs-layers. */
-export interface FitArgs {
-  /** Samples in a batch. Default: 32. */
-  readonly batchSize?: number;
-  /** Default: 1. */
-  readonly epochs?: number;
-  /** Number of the first epoch: an interrupted run goes on with it. Default: 0. */
-  readonly initialEpoch?: number;
-  /** Default: true. The order is a function of the trainer's seed and of the epoch. */
-  readonly shuffle?: boolean;
-  /** As in tfjs-layers; losses and metrics come as numbers. */
-  readonly callbacks?: Callbacks;
-  /** Evaluated at each epoch's end. */
-  readonly validationData?: [Data, Data] | tf.data.Dataset<tf.TensorContainer> | Samples;
-  /** Share of the samples, from their end, kept for validation; for tensors. */
-  readonly validationSplit?: number;
-  /** How often callbacks leave this thread to others, as in tfjs-layers. */
-  readonly yieldEvery?: tf.ModelFitArgs["yieldEvery"];
-  /** Batches in an epoch of a dataset. Default: all that it yields. */
-  readonly batchesPerEpoch?: number;
-  /** Batches of a validation dataset. Default: all that it yields. */
-  readonly validationBatches?: number;
-  /** Taken for the sake of tfjs-layers; nothing is printed. */
-  readonly verbose?: number;
-}
-
-/** What `evaluate` and `predict` take beside the data. */
-export interface EvaluateArgs {
-  /** Default: 32. */
-  readonly batchSize?: number;
-  /** Taken for the sake of tfjs-layers; nothing is printed. */
-  readonly verbose?: number;
-}
-
-const FIT_ARGS = new Set([
-  "batchSize",
-  "epochs",
-  "initialEpoch",
-  "shuffle",
-  "callbacks",
-  "validationData",
-  "validationSplit",
-  "yieldEvery",
-  "batchesPerEpoch",
-  "validationBatches",
-  "verbose",
-]);
 
 /** A model distributed over devices. Made by `distribute`. */
 export class Trainer {
   readonly #model: tf.LayersModel;
+  readonly #data: ModelData;
   readonly #graph: ModelGraph;
   readonly #options: ResolvedOptions;
   readonly #coordinator: Coordinator;
@@ -117,6 +50,7 @@ export class Trainer {
     this.#model = model;
     this.#graph = graph;
     this.#options = options;
+    this.#data = new ModelData(model, graph);
     this.#weights = new WeightMemory(model, graph);
     this.#coordinator = new Coordinator(model, graph, options, this.#weights, progress);
   }
@@ -171,11 +105,10 @@ export class Trainer {
     const optimizer = optimizerSpec(args.optimizer);
     const losses = portableLosses(args);
     // The caller's model is compiled too: tfjs-layers checks the names, and its own methods go on working.
-    const local = <T>(value: T) => localFunctions(value) as never;
     this.#model.compile({
       optimizer: args.optimizer instanceof tf.Optimizer ? args.optimizer : "sgd",
-      loss: local(args.loss),
-      metrics: local(args.metrics),
+      loss: localFunctions(args.loss) as never,
+      metrics: localFunctions(args.metrics) as never,
     });
     this.#args = args;
     this.#compiled = { optimizer, losses };
@@ -191,32 +124,39 @@ export class Trainer {
    */
   async fit(x: Data, y: Data, args?: FitArgs): Promise<tf.History>;
   /** Trains on batches that a dataset or samples make. */
-  async fit(data: tf.data.Dataset<tf.TensorContainer> | Samples, args?: FitArgs): Promise<tf.History>;
-  async fit(
-    x: Data | tf.data.Dataset<tf.TensorContainer> | Samples,
-    y?: Data | FitArgs,
-    more?: FitArgs,
-  ): Promise<tf.History> {
-    const onDemand = isDataset(x) || isSamples(x);
-    const args = (onDemand ? y as FitArgs | undefined : more) ?? {};
-    this.#checkFitArgs(args);
+  async fit(data: BatchedData, args?: FitArgs): Promise<tf.History>;
+  async fit(x: Data | BatchedData, y?: Data | FitArgs, more?: FitArgs): Promise<tf.History> {
+    const args = (isBatched(x) ? y as FitArgs | undefined : more) ?? {};
+    checkFitArgs(args);
     return await this.#exclusively("fit", async (temporary) => {
-      let trained: [tf.Tensor[], tf.Tensor[]] | undefined;
-      let validation = args.validationData;
-      if (!onDemand) {
-        trained = this.#standardize(x as Data, y as Data, temporary);
-        if (args.validationSplit !== undefined && validation === undefined) {
-          [trained, validation] = splitTensors(trained, args.validationSplit, temporary);
-        }
+      this.#requireCompiled();
+      const options = {
+        batchSize: args.batchSize ?? 32,
+        shuffle: args.shuffle ?? true,
+        seed: this.#options.seed,
+      };
+      let source: BatchSource;
+      let validation: BatchSource | undefined;
+      if (args.validationData !== undefined) {
+        validation = await this.#data.validation(args.validationData, args, temporary);
       }
-      const epoch = this.#epochOptions(args);
-      const source = trained
-        ? await tensorSource(...trained, epoch)
-        : await this.#source(x as Samples, epoch, args.batchesPerEpoch);
-      const evaluated = validation === undefined
-        ? undefined
-        : await this.#validationSource(validation, args, temporary);
-      return await this.#fit(source, evaluated, args);
+      if (isBatched(x)) {
+        if (args.validationSplit !== undefined) {
+          throw new TypeError(
+            `Cannot use validationSplit ${args.validationSplit} with a dataset or samples: give validationData`,
+          );
+        }
+        source = await this.#data.batched(x, options, args.batchesPerEpoch);
+      } else {
+        let trained = this.#data.standardize(x, y as Data, temporary);
+        if (args.validationSplit !== undefined && !validation) {
+          let kept: ModelTensors;
+          [trained, kept] = splitTensors(trained, args.validationSplit, temporary);
+          validation = await tensorSource(...kept, { ...options, shuffle: false });
+        }
+        source = await tensorSource(...trained, options);
+      }
+      return await this.#fit(source, validation, args);
     });
   }
 
@@ -229,12 +169,11 @@ export class Trainer {
    * Brings the stages up for batches of this data: workers, partition, capture. `fit` and `steps` do it by
    * themselves; called before, it keeps the first step from waiting.
    */
-  async prepare(data: Samples, { batchSize = 32 }: Pick<FitArgs, "batchSize"> = {}): Promise<void> {
+  async prepare(data: BatchedData, { batchSize = 32 }: Pick<FitArgs, "batchSize"> = {}): Promise<void> {
     await this.#exclusively("prepare", async () => {
-      const source = await this.#source(data, this.#epochOptions({ batchSize }), undefined);
-      const shape = this.#shape("train", source);
-      this.#coordinator.cut(shape);
-      await this.#lane(shape);
+      this.#requireCompiled();
+      const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0 });
+      await this.#trainingLane(source);
     });
   }
 
@@ -243,41 +182,27 @@ export class Trainer {
    * The next batch is made while a step runs.
    */
   async *steps(
-    data: Samples,
-    args: Pick<FitArgs, "batchSize" | "shuffle"> = {},
+    data: BatchedData,
+    { batchSize = 32, shuffle = true }: Pick<FitArgs, "batchSize" | "shuffle"> = {},
   ): AsyncGenerator<StepResult, void, void> {
     this.#requireCompiled();
-    const source = await this.#source(data, this.#epochOptions(args), undefined);
-    const shape = this.#shape("train", source);
-    this.#coordinator.cut(shape);
-    const lane = await this.#lane(shape);
-    try {
-      for (let epoch = 0;; epoch++) {
-        const batches = source.epoch(epoch);
-        let next = await batches.next();
-        if (!next.done) this.#coordinator.feed(lane, next.value);
-        while (!next.done) {
-          const { size } = next.value;
-          const following = this.#prefetch(batches, lane);
-          const result = await this.#coordinator.step(lane, size, this.#scalars(), this.trace);
-          next = await following;
-          this.#iteration++;
-          this.lastStep = result;
-          yield result;
-        }
-      }
-    } finally {
-      await this.#coordinator.discardFeeds();
+    const source = await this.#data.batched(data, { batchSize, shuffle, seed: this.#options.seed });
+    const lane = await this.#trainingLane(source);
+    for (;;) {
+      for await (const { result } of this.#epoch(source, lane, this.#epochs++)) yield result;
     }
   }
 
   /** One step on one batch. @returns loss and metrics, the loss alone without metrics */
   async trainOnBatch(x: Data, y: Data): Promise<number | number[]> {
     return await this.#exclusively("trainOnBatch", async (temporary) => {
-      const tensors = this.#standardize(x, y, temporary);
+      this.#requireCompiled();
+      const tensors = this.#data.standardize(x, y, temporary);
       const batchSize = tensors[0][0]!.shape[0]!;
       const source = await tensorSource(...tensors, { batchSize, shuffle: false, seed: 0 });
-      const values = await this.#step(source);
+      const lane = await this.#trainingLane(source);
+      let values: number[] = [];
+      for await (const { result } of this.#epoch(source, lane, 0)) values = result.values;
       return values.length === 1 ? values[0]! : values;
     });
   }
@@ -285,38 +210,32 @@ export class Trainer {
   /** Loss and metrics on data, without training. */
   async evaluate(x: Data, y: Data, args?: EvaluateArgs): Promise<tf.Scalar | tf.Scalar[]>;
   /** Loss and metrics on batches that a dataset or samples make. */
+  async evaluate(data: BatchedData, args?: EvaluateArgs): Promise<tf.Scalar | tf.Scalar[]>;
   async evaluate(
-    data: tf.data.Dataset<tf.TensorContainer> | Samples,
-    args?: EvaluateArgs,
-  ): Promise<tf.Scalar | tf.Scalar[]>;
-  async evaluate(
-    x: Data | tf.data.Dataset<tf.TensorContainer> | Samples,
+    x: Data | BatchedData,
     y?: Data | EvaluateArgs,
     more?: EvaluateArgs,
   ): Promise<tf.Scalar | tf.Scalar[]> {
-    const onDemand = isDataset(x) || isSamples(x);
-    const { batchSize = 32 } = (onDemand ? y as EvaluateArgs | undefined : more) ?? {};
+    const args = (isBatched(x) ? y as EvaluateArgs | undefined : more) ?? {};
+    checkEvaluateArgs("evaluate", args);
     return await this.#exclusively("evaluate", async (temporary) => {
-      const options = { batchSize, shuffle: false, seed: 0 };
-      const source = onDemand
-        ? await this.#source(x as Samples, options, undefined)
-        : await tensorSource(...this.#standardize(x as Data, y as Data, temporary), options);
+      this.#requireCompiled();
+      const source = await this.#data.validation(isBatched(x) ? x : [x, y as Data], args, temporary);
       const scalars = (await this.#evaluate(source)).map((value) => tf.scalar(value));
       return scalars.length === 1 ? scalars[0]! : scalars;
     });
   }
 
   /** The model's outputs for inputs, batch axis first. */
-  async predict(x: Data, { batchSize = 32 }: EvaluateArgs = {}): Promise<tf.Tensor | tf.Tensor[]> {
+  async predict(x: Data, args: EvaluateArgs = {}): Promise<tf.Tensor | tf.Tensor[]> {
+    checkEvaluateArgs("predict", args);
     return await this.#exclusively("predict", async () => {
-      const inputs = this.#inModelOrder("inputs", x);
-      const source = await tensorSource(inputs, [], { batchSize, shuffle: false, seed: 0 });
-      this.#checkInputs(source.inputs);
-      const parts: { shape: readonly number[]; data: ArrayBuffer }[][] = this.#graph.outputs.map(() => []);
-      for await (const result of this.#inferences(source, "predict")) {
+      const source = await this.#data.inputs(x, args.batchSize ?? 32);
+      const parts: Prediction[][] = this.#graph.outputs.map(() => []);
+      for await (const { result } of this.#inferences(source, "predict")) {
         result.predictions.forEach((list, output) => parts[output]!.push(...list));
       }
-      const outputs = parts.map((list) => joinRows(list));
+      const outputs = parts.map(joinRows);
       return outputs.length === 1 ? outputs[0]! : outputs;
     });
   }
@@ -352,10 +271,6 @@ export class Trainer {
   async #fit(source: BatchSource, validation: BatchSource | undefined, args: FitArgs): Promise<tf.History> {
     const { epochs = 1, initialEpoch = 0 } = args;
     const names = this.metricsNames;
-    const shape = this.#shape("train", source);
-    if (validation) this.#checkSource(validation);
-    const coordinator = this.#coordinator;
-    coordinator.cut(shape);
     const { list, history } = callbackList(args.callbacks, args.yieldEvery, this.#model, {
       epochs,
       initialEpoch,
@@ -365,94 +280,94 @@ export class Trainer {
       doValidation: validation !== undefined,
       metrics: validation ? [...names, ...names.map((name) => `val_${name}`)] : names,
     });
-    const lane = await this.#lane(shape);
+    const lane = await this.#trainingLane(source);
     this.#stopTraining(false);
     try {
       await list.onTrainBegin();
-      for (let epoch = initialEpoch; epoch < epochs; epoch++) {
+      for (let epoch = initialEpoch; epoch < epochs && !this.#stopTraining(); epoch++) {
         await list.onEpochBegin(epoch);
         const average = new EpochAverage();
-        const batches = source.epoch(this.#epochs++);
-        let next = await batches.next();
-        if (!next.done) coordinator.feed(lane, next.value);
-        for (let index = 0; !next.done; index++) {
-          const { size } = next.value;
-          await list.onBatchBegin(index, { batch: index, size });
-          const running = coordinator.step(lane, size, this.#scalars(), this.trace);
-          // While the devices work, the next batch is made and handed over.
-          const following = this.#prefetch(batches, lane);
-          const result = await running;
-          next = await following;
-          this.#iteration++;
-          this.lastStep = result;
+        // Another order in every epoch: of this run, and of one that an earlier trainer began.
+        const order = Math.max(this.#epochs, epoch);
+        this.#epochs = order + 1;
+        const begin = (batch: number, size: number) => list.onBatchBegin(batch, { batch, size });
+        for await (const { batch, size, result } of this.#epoch(source, lane, order, begin)) {
           average.add(result.values, size);
-          await list.onBatchEnd(index, { batch: index, size, ...toLogs(names, result.values) });
+          await list.onBatchEnd(batch, { batch, size, ...toLogs(names, result.values) });
           if (this.#stopTraining()) break;
         }
-        await batches.return();
-        await coordinator.discardFeeds();
         const logs = toLogs(names, average.values);
-        if (validation) Object.assign(logs, toLogs(names, await this.#evaluateSource(validation), "val_"));
-        if (args.callbacks !== undefined) await coordinator.storeWeights();
+        if (validation) Object.assign(logs, toLogs(names, await this.#evaluate(validation), "val_"));
+        if (args.callbacks !== undefined) await this.#coordinator.storeWeights();
         await list.onEpochEnd(epoch, logs);
-        if (this.#stopTraining()) break;
       }
       await list.onTrainEnd();
     } finally {
-      await coordinator.storeWeights();
+      await this.#coordinator.storeWeights();
     }
     return history;
   }
 
-  /** Asks for the next batch and feeds it; an error waits until the present step is done. */
-  #prefetch(batches: AsyncGenerator<HostBatch, void, void>, lane: Awaited<ReturnType<Coordinator["lane"]>>) {
-    const following = batches.next().then((next) => {
-      if (!next.done) this.#coordinator.feed(lane, next.value);
-      return next;
-    });
-    following.catch(() => {});
-    return following;
-  }
-
-  async #step(source: BatchSource): Promise<number[]> {
-    const coordinator = this.#coordinator;
-    const shape = this.#shape("train", source);
-    coordinator.cut(shape);
-    const lane = await this.#lane(shape);
-    for await (const batch of source.epoch(0)) {
-      coordinator.feed(lane, batch);
-      this.lastStep = await coordinator.step(lane, batch.size, this.#scalars(), this.trace);
-      this.#iteration++;
+  /** Trains on the batches of one epoch. Left early, it forgets what was fed. */
+  async *#epoch(
+    source: BatchSource,
+    lane: ReadyLane,
+    index: number,
+    begin?: (batch: number, size: number) => Promise<void>,
+  ): AsyncGenerator<{ batch: number; size: number; result: StepResult }, void, void> {
+    const feed = new FeedAhead(source.epoch(index), lane);
+    try {
+      for (let batch = 0;; batch++) {
+        const size = await feed.next();
+        if (size === undefined) return;
+        await begin?.(batch, size);
+        const running = this.#coordinator.step(lane, size, this.#scalars(), this.trace);
+        feed.advance();
+        const result = await running;
+        this.#iteration++;
+        this.lastStep = result;
+        yield { batch, size, result };
+      }
+    } finally {
+      await feed.close();
+      await this.#coordinator.discardFeeds();
     }
-    return this.lastStep!.values;
   }
 
   async #evaluate(source: BatchSource): Promise<number[]> {
-    this.#requireCompiled();
-    this.#checkSource(source);
-    return await this.#evaluateSource(source);
-  }
-
-  async #evaluateSource(source: BatchSource): Promise<number[]> {
     const average = new EpochAverage();
-    for await (const { values, size } of this.#inferences(source, "evaluate")) average.add(values, size);
+    for await (const { result, size } of this.#inferences(source, "evaluate")) {
+      average.add(result.values, size);
+    }
     return average.values;
   }
 
   async *#inferences(
     source: BatchSource,
     mode: "evaluate" | "predict",
-  ): AsyncGenerator<StepResult & { size: number }> {
+  ): AsyncGenerator<{ result: StepResult; size: number }> {
     const lane = await this.#lane(this.#shape(mode, source));
-    for await (const batch of source.epoch(0)) {
-      this.#coordinator.feed(lane, batch);
-      const result = await this.#coordinator.step(lane, batch.size, this.#scalars());
-      yield { ...result, size: batch.size };
+    const feed = new FeedAhead(source.epoch(0), lane);
+    try {
+      for (let size = await feed.next(); size !== undefined; size = await feed.next()) {
+        const running = this.#coordinator.step(lane, size, this.#scalars());
+        feed.advance();
+        yield { result: await running, size };
+      }
+    } finally {
+      await feed.close();
+      await this.#coordinator.discardFeeds();
     }
   }
 
+  async #trainingLane(source: BatchSource): Promise<ReadyLane> {
+    const shape = this.#shape("train", source);
+    cutBatch(shape, this.#options); // before workers start
+    return await this.#lane(shape);
+  }
+
   /** Brings the stages up and opens a lane. */
-  async #lane(shape: BatchShape) {
+  async #lane(shape: BatchShape): Promise<ReadyLane> {
     const coordinator = this.#coordinator;
     await coordinator.start(this.#compiled, shape);
     if (this.#weights.stale) await coordinator.loadWeights();
@@ -468,123 +383,6 @@ export class Trainer {
       ? currentLearningRate(this.#args.optimizer, this.#compiled!.optimizer)
       : 0;
     return { learningRate, iteration: this.#iteration };
-  }
-
-  #epochOptions({ batchSize = 32, shuffle = true }: FitArgs) {
-    return { batchSize, shuffle, seed: this.#options.seed };
-  }
-
-  async #source(
-    data: tf.data.Dataset<tf.TensorContainer> | Samples,
-    options: { batchSize: number; shuffle: boolean; seed: number },
-    limit: number | undefined,
-  ): Promise<BatchSource> {
-    const source = isSamples(data)
-      ? samplesSource(data, options)
-      : await datasetSource(data, (kind, value) => this.#inModelOrder(kind, value as Data), limit);
-    this.#checkSource(source);
-    return source;
-  }
-
-  async #validationSource(
-    data: NonNullable<FitArgs["validationData"]>,
-    args: FitArgs,
-    temporary: tf.Tensor[],
-  ): Promise<BatchSource> {
-    const options = { batchSize: args.batchSize ?? 32, shuffle: false, seed: 0 };
-    if (isDataset(data) || isSamples(data)) return await this.#source(data, options, args.validationBatches);
-    if (!Array.isArray(data) || data.length !== 2) {
-      throw new TypeError("Cannot use validationData: expected [x, y], a dataset or samples");
-    }
-    return await tensorSource(...this.#standardize(data[0] as Data, data[1] as Data, temporary), options);
-  }
-
-  /** Inputs and targets in the model's order, of the ranks that it wants, as tfjs-layers' own `fit` checks them. */
-  #standardize(x: Data, y: Data, temporary: tf.Tensor[]): [tf.Tensor[], tf.Tensor[]] {
-    this.#requireCompiled();
-    let standard: [tf.Tensor[], tf.Tensor[]];
-    try {
-      standard = internals(this.#model).standardizeUserDataXY(x, y, false);
-    } catch (error) {
-      const { message } = error as Error;
-      throw new RangeError(`${message}; give data of the model's shapes, or build the model for these`, {
-        cause: error,
-      });
-    }
-    const given = new Set(
-      [x, y].flatMap((data) => data instanceof tf.Tensor ? [data] : Object.values(data ?? {})),
-    );
-    temporary.push(...standard.flat().filter((t) => !given.has(t)));
-    return standard;
-  }
-
-  /** Tensors in the model's order. */
-  #inModelOrder(kind: "inputs" | "targets", data: Data): tf.Tensor[] {
-    const names = this.#graph[kind === "inputs" ? "inputs" : "outputs"].map(({ name }) => name);
-    const list = data instanceof tf.Tensor
-      ? [data]
-      : Array.isArray(data)
-      ? data
-      : names.map((name) => (data as Record<string, tf.Tensor>)[name]!);
-    if (list.length !== names.length || list.some((t) => !(t instanceof tf.Tensor))) {
-      throw new TypeError(
-        `Cannot use ${list.length} ${kind}: the model has ${names.length} (${names.join(", ")})`,
-      );
-    }
-    return list;
-  }
-
-  #checkSource({ inputs, targets }: BatchSource): void {
-    this.#checkInputs(inputs);
-    if (targets.length !== this.#graph.outputs.length) {
-      throw new RangeError(
-        `Cannot use ${targets.length} targets: the model has ${this.#graph.outputs.length} outputs`,
-      );
-    }
-    const sparse = this.#sparseOutputs();
-    targets.forEach(({ shape }, i) => {
-      const output = this.#graph.outputs[i]!;
-      const expected = sparse[i] ? [...output.shape.slice(1, -1), 1] : output.shape.slice(1);
-      checkShape("target", output.name, shape, expected, sparse[i] ?? false);
-    });
-  }
-
-  #checkInputs(inputs: readonly TensorSpec[]): void {
-    this.#graph.inputs.forEach(({ name, shape }, i) =>
-      checkShape("input", name, inputs[i]!.shape, shape.slice(1), false)
-    );
-  }
-
-  /** Which outputs take class numbers as targets. */
-  #sparseOutputs(): boolean[] {
-    const { lossFunctions } = internals(this.#model);
-    // A bundler may have added to the name.
-    return lossFunctions.map((f) => f.name.startsWith("sparseCategoricalCrossentropy"));
-  }
-
-  #checkFitArgs(args: FitArgs): void {
-    for (const [key, value] of Object.entries(args)) {
-      if (value !== undefined && !FIT_ARGS.has(key)) {
-        throw new TypeError(
-          `Cannot use option "${key}" of fit: expected some of ${[...FIT_ARGS].join(", ")}`,
-        );
-      }
-    }
-    const { batchSize = 32, epochs = 1, initialEpoch = 0, validationSplit } = args;
-    if (!Number.isInteger(batchSize) || batchSize < 1) {
-      throw new RangeError(`Cannot use batchSize ${batchSize}: expected an integer >= 1`);
-    }
-    if (!Number.isInteger(epochs) || epochs < 1) {
-      throw new RangeError(`Cannot use epochs ${epochs}: expected an integer >= 1`);
-    }
-    if (!Number.isInteger(initialEpoch) || initialEpoch < 0) {
-      throw new RangeError(`Cannot use initialEpoch ${initialEpoch}: expected an integer >= 0`);
-    }
-    if (validationSplit !== undefined && !(validationSplit > 0 && validationSplit < 1)) {
-      throw new RangeError(
-        `Cannot use validationSplit ${validationSplit}: expected a number between 0 and 1`,
-      );
-    }
   }
 
   #requireCompiled(): void {
@@ -615,76 +413,20 @@ export class Trainer {
   }
 }
 
-function isDataset(data: unknown): data is tf.data.Dataset<tf.TensorContainer> {
-  return data instanceof tf.data.Dataset;
-}
-
-function isSamples(data: unknown): data is Samples {
-  return typeof (data as Samples)?.read === "function" && typeof (data as Samples).length === "number";
-}
-
-function checkShape(
-  kind: string,
-  name: string,
-  shape: readonly number[],
-  expected: readonly (number | null)[],
-  sparse: boolean,
-): void {
-  const fits = shape.length === expected.length &&
-    shape.every((dim, i) => expected[i] === null || expected[i] === dim);
-  if (fits) return;
-  throw new RangeError(
-    `Cannot use ${kind} "${name}" of shape [${shape}] per sample: expected [${expected}]` +
-      `${sparse ? " (class numbers)" : ""}; give data of the model's shapes, or build the model for these`,
-  );
-}
-
-/** The last share of the samples apart. */
-function splitTensors(
-  [x, y]: [tf.Tensor[], tf.Tensor[]],
-  share: number,
-  temporary: tf.Tensor[],
-): [[tf.Tensor[], tf.Tensor[]], [Data, Data]] {
-  const samples = x[0]!.shape[0]!;
-  const at = Math.floor(samples * (1 - share));
-  if (at < 1 || at >= samples) {
-    throw new RangeError(
-      `Cannot split ${samples} samples at validationSplit ${share}: one part would be empty`,
-    );
-  }
-  const part = (from: number, count: number) => (t: tf.Tensor) => {
-    const slice = tf.slice(t, from, count);
-    temporary.push(slice);
-    return slice;
-  };
-  const head = part(0, at);
-  const tail = part(at, samples - at);
-  return [[x.map(head), y.map(head)], [x.map(tail), y.map(tail)]];
-}
-
-function joinRows(parts: readonly { shape: readonly number[]; data: ArrayBuffer }[]): tf.Tensor {
-  const rows = parts.reduce((sum, { shape }) => sum + shape[0]!, 0);
+/** One tensor of all micro-batches' rows. */
+function joinRows(parts: readonly Prediction[]): tf.Tensor {
+  const { shape, dtype } = parts[0]!;
+  const rows = parts.reduce((sum, part) => sum + part.shape[0]!, 0);
   const all = new Uint8Array(parts.reduce((sum, { data }) => sum + data.byteLength, 0));
   let at = 0;
   for (const { data } of parts) {
     all.set(new Uint8Array(data), at);
     at += data.byteLength;
   }
-  return tf.tensor(new Float32Array(all.buffer), [rows, ...parts[0]!.shape.slice(1)]);
+  const values = dtype === "int32"
+    ? new Int32Array(all.buffer)
+    : dtype === "bool"
+    ? all
+    : new Float32Array(all.buffer);
+  return tf.tensor(values, [rows, ...shape.slice(1)], dtype as "float32");
 }
-
-/** Functions in modules, replaced by stand-ins of their name: the caller's model does not run them. */
-function localFunctions(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(localFunctions);
-  const { module, name } = value as { module?: unknown; name?: unknown };
-  if (typeof module === "string" && typeof name === "string") {
-    const standIn: LossFunction = () => {
-      throw new Error(`"${name}" runs in workers: use the trainer's methods`);
-    };
-    return Object.defineProperty(standIn, "name", { value: name });
-  }
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, localFunctions(item)]));
-}
-
-export type { DatasetElement, FunctionLike };

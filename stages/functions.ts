@@ -106,3 +106,17 @@ function probe(
 function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Functions in modules, replaced by stand-ins of their name: the caller's model does not run them. */
+export function localFunctions(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(localFunctions);
+  const { module, name } = value as { module?: unknown; name?: unknown };
+  if (typeof module === "string" && typeof name === "string") {
+    const standIn: LossFunction = () => {
+      throw new Error(`"${name}" runs in workers: use the trainer's methods`);
+    };
+    return Object.defineProperty(standIn, "name", { value: name });
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, localFunctions(item)]));
+}

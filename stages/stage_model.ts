@@ -50,7 +50,7 @@ export class StageModel {
     this.#inner = internals(this.model);
     this.weights = config.weights.map((spec) => ({
       spec,
-      variable: this.#layers.get(spec.layer)!.weights[spec.index]!,
+      variable: sameShape(spec, this.#layers.get(spec.layer)!.weights[spec.index]),
     }));
     this.batchNorms = new Map(this.#batchNorms());
   }
@@ -69,10 +69,15 @@ export class StageModel {
    */
   train(inputs: tf.Tensor[], targets: tf.Tensor[], share: tf.Tensor, random: RandomSource): StageForward {
     const statistics: BatchStatistics[] = [];
-    const made = withContext({ random, statistics }, () => this.#call(inputs, true));
-    const outputs = made.slice(0, this.config.outputs.length);
-    const predictions = made.slice(outputs.length);
-    return { outputs, ...this.#score(predictions, targets, share), statistics };
+    try {
+      const made = withContext({ random, statistics }, () => this.#call(inputs, true));
+      const outputs = made.slice(0, this.config.outputs.length);
+      const predictions = made.slice(outputs.length);
+      return { outputs, ...this.#score(predictions, targets, share), statistics };
+    } catch (error) {
+      for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
+      throw error;
+    }
   }
 
   /** As `train`, without training: running statistics, no dropout. */
@@ -206,4 +211,14 @@ export class StageModel {
       if (wrapped) yield* this.#batchNorms([wrapped]);
     }
   }
+}
+
+/** A layer that leaves options out of its config comes back with other weights, or without some. */
+function sameShape({ layer, index, shape }: StageWeight, variable: LayerVariable | undefined): LayerVariable {
+  if (variable?.shape.join() === shape.join()) return variable;
+  throw new Error(
+    `Cannot rebuild layer "${layer}" from its config: its weight ${index} has shape ` +
+      `${variable ? `[${variable.shape}]` : "none"}, expected [${shape}]; ` +
+      `perhaps the layer's getConfig() leaves out what its weights depend on`,
+  );
 }

@@ -57,7 +57,7 @@ export interface BackwardResult {
 export interface Dependence {
   /** Ids of tensors that depend on a stage input. */
   readonly activations: ReadonlySet<number>;
-  /** Ids of tensors made from weights alone, the weights included. */
+  /** Ids of tensors made from weights alone, the weights included, through which a gradient can flow. */
   readonly weights: ReadonlySet<number>;
   /** Ids of activations through which a gradient must flow. */
   readonly differentiable: ReadonlySet<number>;
@@ -116,9 +116,10 @@ export function dependence(
     const active = ids.some((id) => activations.has(id));
     const wanted = ids.some((id) => differentiable.has(id) || fromWeights.has(id));
     for (const output of node.outputs) {
+      // No gradient flows through integers: indices, comparisons.
+      const flows = wanted && (output.dtype === "float32" || output.dtype === "complex64");
       if (active) activations.add(output.id);
-      else if (wanted) fromWeights.add(output.id);
-      if (active && wanted) differentiable.add(output.id);
+      if (flows) (active ? differentiable : fromWeights).add(output.id);
     }
   }
   return { activations, weights: fromWeights, differentiable };
@@ -138,17 +139,21 @@ export function backward(
   around: Around = (_node, body) => body(),
 ): BackwardResult {
   const gradients = new Gradients(inputs);
-  recording.outputs.forEach((output, i) => gradients.give(output, outputGradients[i]));
   const pending: PendingGradient[] = [];
+  recording.outputs.forEach((output, i) => {
+    const dy = outputGradients[i];
+    if (dy !== undefined && weights.has(output.id)) pending.push(pendingOutput(recording, output, dy));
+    else gradients.give(output, dy);
+  });
   for (const node of backwards(recording.nodes)) {
     if (!node.outputs.some((t) => differentiable.has(t.id))) continue;
     let kept = false;
     around(node, () =>
-      runNode(node, gradients, (target, thunk, dys) => {
+      runNode(node, gradients, (target, run, overBatch) => {
         if (weights.has(target.id)) {
-          pending.push({ target, node, overBatch: thunk.overBatch, run: () => derive(thunk, dys) });
+          pending.push({ target, node, overBatch, run });
           kept = true;
-        } else if (differentiable.has(target.id)) gradients.add(target, derive(thunk, dys));
+        } else if (differentiable.has(target.id)) gradients.add(target, run());
       }));
     gradients.done(node.outputs, kept);
   }
@@ -171,8 +176,8 @@ export function weightGradients(
   for (const gradient of pending) gradients.add(gradient.target, run(gradient));
   for (const node of backwards(recording.nodes)) {
     if (node.outputs.some((t) => activations.has(t.id))) continue;
-    runNode(node, gradients, (x, thunk, dys) => {
-      if (weights.has(x.id)) gradients.add(x, derive(thunk, dys));
+    runNode(node, gradients, (x, run) => {
+      if (weights.has(x.id)) gradients.add(x, run());
     });
   }
   return gradients.map;
@@ -221,27 +226,36 @@ class Gradients {
   }
 }
 
+/** The gradient of an output that is made from weights alone. */
+function pendingOutput({ nodes }: Recording, target: tf.Tensor, dy: tf.Tensor): PendingGradient {
+  const made = nodes.find(({ outputs }) => outputs.some(({ id }) => id === target.id));
+  const node = made ?? { id: -1, kernelName: "Variable", inputs: {}, outputs: [target] };
+  return { target, node, overBatch: undefined, run: () => tf.clone(dy) };
+}
+
+/** Calls `visit` for each input of an op, with what runs its gradient: a tensor of its own at every call. */
 function runNode(
   node: TapeNode,
   gradients: Gradients,
-  visit: (x: tf.Tensor, thunk: GradientThunk, dys: readonly (tf.Tensor | undefined)[]) => void,
+  visit: (x: tf.Tensor, run: () => tf.Tensor, overBatch: OverBatch | undefined) => void,
 ): void {
   const dys = node.outputs.map((t) => gradients.get(t));
   if (dys.every((dy) => dy === undefined)) return;
   if (node.gradient === undefined) {
     throw new Error(`Cannot train through op "${node.kernelName}": TensorFlow.js has no gradient for it`);
   }
-  const thunks = node.gradient(dys);
-  for (const key of Object.keys(thunks)) {
+  const thunks: Readonly<Record<string, GradientThunk>> = node.gradient(dys);
+  // A gradient written by hand, with tf.customGrad, may give one tensor for several inputs.
+  const byHand = tf.getGradient(node.kernelName) === undefined;
+  for (const [key, thunk] of Object.entries(thunks)) {
     const x = node.inputs[key];
-    if (x !== undefined) visit(x, thunks[key]!, dys);
+    if (x === undefined) continue;
+    const run = () => {
+      const dx = tf.tidy(thunk);
+      return byHand || dys.includes(dx) ? tf.clone(dx) : dx;
+    };
+    visit(x, run, thunk.overBatch);
   }
-}
-
-/** Runs a thunk; its result is a tensor of its own even where the gradient is `dy` itself. */
-function derive(thunk: () => tf.Tensor, dys: readonly (tf.Tensor | undefined)[]): tf.Tensor {
-  const dx = tf.tidy(thunk);
-  return dys.includes(dx) ? tf.clone(dx) : dx;
 }
 
 function* backwards<T>(items: readonly T[]): Generator<T> {

@@ -52,6 +52,7 @@ export async function tensorSource(
   const x = await Promise.all(inputs.map(readTensor));
   const y = await Promise.all(targets.map(readTensor));
   const samples = inputs[0]!.shape[0]!;
+  if (samples === 0) throw new RangeError("Cannot use 0 samples: expected at least 1 in the tensors");
   return {
     inputs: x.map(({ spec }) => spec),
     targets: y.map(({ spec }) => spec),

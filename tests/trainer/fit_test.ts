@@ -5,7 +5,7 @@ import { mnist } from "../../runtime/data/mnist.ts";
 import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import { needsTensorflow } from "./engine.ts";
-import { classes, images, residualNet, weightsOf, worstDifference } from "./models.ts";
+import { classes, denseNet, images, residualNet, weightsOf, worstDifference } from "./models.ts";
 
 const PIPELINE: DistributeOptions = {
   strategy: "pipeline",
@@ -18,6 +18,12 @@ const PIPELINE: DistributeOptions = {
 async function trainerFor(model: tf.LayersModel, options: DistributeOptions = PIPELINE) {
   const trainer = await distribute(model, options);
   trainer.compile({ optimizer: tf.train.sgd(0.1), loss: "categoricalCrossentropy", metrics: ["accuracy"] });
+  return trainer;
+}
+
+async function denseTrainer(model: tf.LayersModel) {
+  const trainer = await distribute(model, { ...PIPELINE, partition: [1] });
+  trainer.compile({ optimizer: tf.train.sgd(0.1), loss: "meanSquaredError" });
   return trainer;
 }
 
@@ -339,5 +345,65 @@ Deno.test(
     for (let i = 0; i < 3; i++) assert.deepEqual(await round(), counts);
     assert.equal(tf.memory().numTensors, main);
     await trainer.dispose();
+  },
+);
+
+Deno.test("after an error of a callback the next fit trains on its own data", needsTensorflow, async () => {
+  const once = async (callbackFails: boolean) => {
+    const model = denseNet();
+    await using trainer = await denseTrainer(model);
+    const data = (value: number) => [tf.fill([8, 6], value), tf.fill([8, 2], value)] as const;
+    const fails = { onBatchEnd: () => Promise.reject(new Error("by the callback")) };
+    const args = { batchSize: 4, shuffle: false };
+    if (callbackFails) {
+      await assert.rejects(trainer.fit(...data(1), { ...args, callbacks: fails }), /by the callback/);
+    } else await trainer.trainOnBatch(tf.fill([4, 6], 1), tf.fill([4, 2], 1));
+    await trainer.fit(...data(-1), args);
+    return weightsOf(model);
+  };
+  assert.deepEqual(await once(true), await once(false));
+});
+
+Deno.test(
+  "a dataset's later batch may be smaller than its first, not larger or of another shape",
+  needsTensorflow,
+  async () => {
+    await using trainer = await denseTrainer(denseNet());
+    const batchOf = (size: number, features = 6) => ({
+      xs: tf.ones([size, features]),
+      ys: tf.ones([size, 2]),
+    });
+    const fit = (...sizes: [number, number?][]) =>
+      trainer.fitDataset(
+        tf.data.array(sizes.map((size) => size)).map((size) => batchOf(...size as [number])),
+      );
+    await fit([4], [2]);
+    await assert.rejects(fit([4], [5]), /^RangeError: Cannot run a batch of 5 samples: the first one had 4/);
+    await assert.rejects(
+      fit([4], [4, 7]),
+      /float32 of shape \[7\] per sample: the first one had float32 of shape \[6\]/,
+    );
+    await fit([4], [3]);
+  },
+);
+
+Deno.test(
+  "a run that goes on with initialEpoch sees the orders that it would have seen",
+  needsTensorflow,
+  async () => {
+    const x = tf.randomNormal([16, 6], 0, 1, "float32", 3);
+    const y = tf.randomNormal([16, 2], 0, 1, "float32", 4);
+    const args = { batchSize: 4 };
+    const whole = denseNet();
+    const parts = denseNet();
+    {
+      await using trainer = await denseTrainer(whole);
+      await trainer.fit(x, y, { ...args, epochs: 3 });
+    }
+    for (const [initialEpoch, epochs] of [[0, 2], [2, 3]] as const) {
+      await using trainer = await denseTrainer(parts);
+      await trainer.fit(x, y, { ...args, initialEpoch, epochs });
+    }
+    assert.deepEqual(weightsOf(parts), weightsOf(whole));
   },
 );
