@@ -29,7 +29,7 @@ interface Round {
 /** A strategy that takes part. */
 export class Contestant {
   readonly #rounds: Round[] = [];
-  #peakMemory = 0;
+  #peakMemory: number | undefined;
   #steps: AsyncGenerator<StepResult, void, void> | undefined;
 
   private constructor(readonly name: string, readonly trainer: Trainer, readonly task: Task) {}
@@ -68,6 +68,11 @@ export class Contestant {
     }
   }
 
+  /** Forgets what came after so many rounds: another did not finish them. */
+  keep(rounds: number): void {
+    this.#rounds.length = rounds;
+  }
+
   /** One timed step. */
   async step(): Promise<void> {
     const cpu = process.cpuUsage();
@@ -99,7 +104,7 @@ export class Contestant {
       loss: this.#rounds.at(-1)?.loss ?? NaN,
       bubbleShare: median(shares.map(({ bubble }) => bubble)),
       transferShare: median(shares.map(({ transfer }) => transfer)),
-      peakMemory: this.#peakMemory,
+      ...(this.#peakMemory === undefined ? {} : { peakMemory: this.#peakMemory }),
       hostMsPerAction: median(shares.map(({ hostMs }) => hostMs)),
       cpuPerWall: median(this.#rounds.map(({ cpuPerWall }) => cpuPerWall)),
       partition,

@@ -5,11 +5,12 @@ import type { Progress } from "./progress.ts";
 /** Fetches libtensorflow if it is missing and wanted; without it, `auto` goes on with another engine. */
 export async function fetchEngine(engine: "auto" | "tensorflow" | "wasm", progress: Progress): Promise<void> {
   if (engine === "wasm") return;
-  progress.phase("looking for the engine", 1);
+  progress.phase("looking for the engine", 0);
   try {
     await setup({
       onProgress: ({ step, item, done, total }) => {
-        progress.tick(total ? done / total : 0, `${step} ${item}`);
+        const share = total ? done / total : 0;
+        progress.tick(share, total ? `${step} ${item}, ${Math.floor(share * 100)} %` : `${step} ${item}`);
       },
     });
   } catch (error) {

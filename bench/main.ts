@@ -2,6 +2,9 @@
 import { createProgress, type Progress } from "./progress.ts";
 import { type BenchOptions, HELP, readOptions } from "./options.ts";
 
+/** Expected seconds of all phases, and of PyTorch's. */
+const TOTAL = 145;
+const TORCH = 30;
 /** Exit code after Ctrl-C, as shells have it. */
 const INTERRUPTED = 130;
 
@@ -17,14 +20,16 @@ async function main(args: string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const progress = createProgress({ total: 150 });
+  const progress = createProgress({ total: TOTAL + (options.torch ? TORCH : 0) });
   const interrupt = onInterrupt(progress);
   try {
     // Loaded after the first line of progress is out.
+    const { benchDevices } = await import("./devices.ts");
+    const devices = benchDevices(options.devices);
     const { fetchEngine } = await import("./fetch_engine.ts");
     await fetchEngine(options.engine, progress);
     if (options.command === "convolutions") {
-      progress.phase("timing convolutions", 149);
+      progress.phase("timing convolutions", TOTAL);
       const { convolutionTable, measureConvolutions } = await import("./convolutions.ts");
       const timings = await measureConvolutions(options.size, options.batch, progress);
       progress.done();
@@ -32,7 +37,12 @@ async function main(args: string[]): Promise<number> {
       return 0;
     }
     const { compareResnet50 } = await import("./resnet50.ts");
-    const { results, timelines } = await compareResnet50(options, progress, interrupt.raised);
+    const { results, timelines, rounds, failure } = await compareResnet50(
+      options,
+      devices,
+      progress,
+      interrupt.raised,
+    );
     progress.phase("writing the report", 3);
     const { writeReport } = await import("./report/write.ts");
     const { resultsTable } = await import("./report/table.ts");
@@ -40,6 +50,10 @@ async function main(args: string[]): Promise<number> {
     progress.done();
     console.log(resultsTable(results));
     console.log(`\nReport: ${paths.html}\nFigures: ${paths.json}`);
+    if (failure !== undefined) {
+      console.error(`Stopped after ${rounds} of ${options.steps} rounds: ${describe(failure)}`);
+      return 1;
+    }
     return interrupt.raised() ? INTERRUPTED : 0;
   } catch (error) {
     progress.log(describe(error));

@@ -93,16 +93,25 @@ export function readOptions(args: string[]): BenchOptions {
     );
   }
   const data = values.data ?? (values.full ? "synthetic" : "mnist");
+  const batch = integer("batch", values.batch ?? (values.full ? "120" : "32"), 1);
+  const microBatches = integer("micro-batches", values["micro-batches"], 1);
+  const strategies = someOf("strategies", values.strategies, BENCH_STRATEGIES);
+  if (strategies.includes("pipeline") && batch < microBatches) {
+    throw new RangeError(
+      `Cannot cut a batch of ${batch} into ${microBatches} micro-batches: expected --batch >= --micro-batches; ` +
+        `give a larger --batch or fewer --micro-batches`,
+    );
+  }
   return {
     command: name as BenchCommand,
     size: integer("size", values.size, 1),
-    batch: integer("batch", values.batch ?? (values.full ? "120" : "32"), 1),
-    microBatches: integer("micro-batches", values["micro-batches"], 1),
+    batch,
+    microBatches,
     steps: integer("steps", values.steps, 1),
     devices: values.devices === undefined ? undefined : list(values.devices),
     engine: oneOf("engine", values.engine, ["auto", "tensorflow", "wasm"] as const),
-    strategies: list(values.strategies).map((name) => oneOf("strategies", name, BENCH_STRATEGIES)),
-    schedules: list(values.schedule).map((name) => oneOf("schedule", name, SCHEDULES)),
+    strategies,
+    schedules: someOf("schedule", values.schedule, SCHEDULES),
     partition: values.partition === "auto"
       ? "auto"
       : list(values.partition).map((cut) => /^\d+$/.test(cut) ? Number(cut) : cut),
@@ -132,6 +141,14 @@ function integer(name: string, text: string, least: number): number {
     throw new RangeError(`Cannot use --${name} ${text}: expected an integer >= ${least}`);
   }
   return value;
+}
+
+function someOf<T extends string>(name: string, text: string, allowed: readonly T[]): T[] {
+  const values = list(text).map((value) => oneOf(name, value, allowed));
+  if (values.length === 0) {
+    throw new RangeError(`Cannot use --${name} "${text}": expected some of ${allowed.join(",")}`);
+  }
+  return [...new Set(values)];
 }
 
 function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {

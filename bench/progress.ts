@@ -33,7 +33,10 @@ export interface ProgressOptions {
 
 /** A display of progress. `done` or disposal ends it; the process needs neither to end. */
 export interface Progress extends Disposable {
-  /** Begins the next phase; `weight` is its part of the whole, as expected seconds or a share. */
+  /**
+   * Begins the next phase; `weight` is its part of the whole, as expected seconds or a share. One of weight 0
+   * may take long or not: the end is estimated without it.
+   */
   phase(name: string, weight?: number): void;
   /** Says how far the phase is: a fraction, or `[n, m]` for n of m; and what is being done. */
   tick(progress: number | readonly [n: number, m: number], detail?: string): void;
@@ -62,6 +65,7 @@ class Display implements Progress {
   #finished = 0; // weight of the phases before
   #fraction = 0; // of the phase
   #phaseStart: number;
+  #weighed = 0; // milliseconds of the phases before that had a weight
   #eta: { readonly at: number; readonly ms: number } | undefined;
   #shown = -Infinity; // when the last frame or line was
   #news = false; // since then
@@ -85,6 +89,7 @@ class Display implements Progress {
   phase(name: string, weight = 0): void {
     if (this.#ended) return;
     this.#finished += this.#weight;
+    if (this.#weight > 0) this.#weighed += this.#now() - this.#phaseStart;
     this.#weight = weight;
     this.#name = oneLine(name);
     this.#detail = "";
@@ -138,8 +143,8 @@ class Display implements Progress {
     const at = this.#now();
     const done = this.#done * this.#total;
     if (done <= 0) return;
-    const pace = (at - this.#start) / done; // milliseconds per weight
     const inPhase = at - this.#phaseStart;
+    const pace = (this.#weighed + (this.#weight > 0 ? inPhase : 0)) / done; // milliseconds per weight
     const restOfPhase = this.#fraction >= TRUSTED
       ? inPhase * (1 - this.#fraction) / this.#fraction
       : this.#weight * (1 - this.#fraction) * pace;

@@ -7,7 +7,6 @@ import { imageFolder } from "../runtime/data/image_folder.ts";
 import { mnist } from "../runtime/data/mnist.ts";
 import type { Samples } from "../runtime/data/samples.ts";
 import { synthetic } from "../runtime/data/synthetic.ts";
-import { availableDevices, resolveDevices } from "../runtime/devices.ts";
 import { machineInfo } from "../runtime/machine.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import { resnet50 } from "../stages/resnet50.ts";
@@ -21,10 +20,12 @@ import type { BenchResults, StrategyResult, Timeline } from "./results.ts";
 export interface Comparison {
   readonly results: BenchResults;
   readonly timelines: Timeline[];
+  /** Whole rounds. */
+  readonly rounds: number;
+  /** What ended the rounds before their time; those before it count. */
+  readonly failure?: unknown;
 }
 
-/** Devices taken when none are named: the published comparison has two. */
-const DEFAULT_DEVICES = 2;
 /** Samples of the synthetic data: a few batches, so that steps see new ones. */
 const SYNTHETIC_BATCHES = 4;
 const SEED = 1;
@@ -41,14 +42,16 @@ const PHASES = {
 /**
  * Runs the comparison.
  *
- * @param stopped asked before every step; true ends the rounds, and what was measured is kept
+ * @param names the devices
+ * @param stopped asked before every round; true ends them, and what was measured is kept
+ * @throws {Error} what went wrong before a first round was whole
  */
 export async function compareResnet50(
   options: BenchOptions,
+  names: readonly string[],
   progress: Progress,
   stopped: () => boolean,
 ): Promise<Comparison> {
-  const names = deviceNames(options);
   progress.phase("loading data", 2);
   const { data, classes, loss } = await loadData(options);
   const task: Task = {
@@ -94,8 +97,16 @@ export async function compareResnet50(
       peers = await startTorchPeers(options.torch, { ...options, devices: names.length }, progress);
     }
     progress.phase("training in turn", 100);
-    await runRounds(options.steps, contestants, peers, progress, stopped);
-    return summarize(options, names, { classes, loss }, contestants, peers);
+    let failure: unknown;
+    try {
+      await runRounds(options.steps, contestants, peers, progress, stopped);
+    } catch (error) {
+      failure = error;
+    }
+    const rounds = Math.min(...[...contestants, ...peers].map((contestant) => contestant.rounds.length));
+    if (rounds === 0) throw failure;
+    for (const contestant of [...contestants, ...peers]) contestant.keep(rounds);
+    return { ...summarize(options, names, { classes, loss }, contestants, peers), rounds, failure };
   } finally {
     for (const contestant of contestants) await contestant.leave();
     for (const peer of peers) peer.stop();
@@ -157,7 +168,7 @@ function summarize(
   { classes, loss }: { classes: number; loss: string },
   contestants: readonly Contestant[],
   peers: readonly TorchPeer[],
-): Comparison {
+): Pick<Comparison, "results" | "timelines"> {
   const byName = new Map(contestants.map((contestant) => [contestant.name, contestant]));
   const single = byName.get("single")?.rounds;
   const result = (name: string) => byName.get(name)?.result(single);
@@ -193,12 +204,6 @@ function summarize(
     },
     timelines: contestants.flatMap((contestant) => contestant.timeline() ?? []),
   };
-}
-
-function deviceNames({ devices }: BenchOptions): string[] {
-  const available = availableDevices();
-  const found = resolveDevices(devices, available).map(({ name }) => name);
-  return devices ? found : found.slice(0, DEFAULT_DEVICES);
 }
 
 async function loadData(options: BenchOptions): Promise<{ data: Samples; classes: number; loss: string }> {

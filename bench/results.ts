@@ -13,8 +13,8 @@ export interface MachineInfo {
   readonly gpus: readonly string[];
 }
 
-/** One strategy (or peer) measured over interleaved rounds. */
-export interface StrategyResult {
+/** What is measured of everything that takes part, over interleaved rounds. */
+export interface StepResults {
   /** Median over rounds. */
   readonly secondsPerStep: number;
   /** Every round's seconds per step, in order. */
@@ -26,12 +26,19 @@ export interface StrategyResult {
   readonly gainPercent: number;
   /** Loss of the last step. */
   readonly loss: number;
+}
+
+/** One strategy, measured. */
+export interface StrategyResult extends StepResults {
   /** Share of all devices' time spent waiting within a step, 0 to 1. */
   readonly bubbleShare: number;
   /** Share of all devices' time spent copying to and from rings, 0 to 1. */
   readonly transferShare: number;
-  /** Bytes at the peak of a step: weights, accumulators, rings, activations and temporaries. */
-  readonly peakMemory: number;
+  /**
+   * Bytes at the peak of a step: weights, accumulators, rings, activations and temporaries. Absent where the
+   * system does not tell.
+   */
+  readonly peakMemory?: number;
   /** Milliseconds of host time per action outside the engine's calls and the waits. */
   readonly hostMsPerAction: number;
   /** CPU time of the process divided by wall time while stepping. */
@@ -91,7 +98,7 @@ export interface Resnet50Results {
   /** By schedule. */
   readonly pipeline?: Readonly<Record<string, StrategyResult>>;
   /** Peers run in the same rounds, by name: "torch single", "torch pipeline". */
-  readonly peers?: Readonly<Record<string, StrategyResult>>;
+  readonly peers?: Readonly<Record<string, StepResults>>;
 }
 
 /** `results.json`. */

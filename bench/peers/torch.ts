@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { tmpdir } from "node:os";
 import { median } from "../contestant.ts";
 import type { Progress } from "../progress.ts";
-import type { StrategyResult } from "../results.ts";
+import type { StepResults } from "../results.ts";
 
 /** What the peers are given. */
 export interface TorchOptions {
@@ -94,8 +94,18 @@ export class TorchPeer {
     if (counted) this.#rounds.push(seconds);
   }
 
-  /** What was measured, against the rounds of `single`. What is not measured of a peer is 0. */
-  result(single: readonly number[] | undefined): StrategyResult {
+  /** Seconds of each round. */
+  get rounds(): readonly number[] {
+    return this.#rounds;
+  }
+
+  /** Forgets what came after so many rounds: another did not finish them. */
+  keep(rounds: number): void {
+    this.#rounds.length = rounds;
+  }
+
+  /** What was measured, against the rounds of `single`. */
+  result(single: readonly number[] | undefined): StepResults {
     const seconds = median(this.#rounds);
     const speedup = single ? median(this.#rounds.map((s, i) => single[i]! / s)) : NaN;
     return {
@@ -105,14 +115,6 @@ export class TorchPeer {
       speedup,
       gainPercent: (speedup - 1) * 100,
       loss: this.#loss,
-      bubbleShare: 0,
-      transferShare: 0,
-      peakMemory: 0,
-      hostMsPerAction: 0,
-      cpuPerWall: 0,
-      partition: [],
-      microBatches: 0,
-      captureSeconds: 0,
     };
   }
 

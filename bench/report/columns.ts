@@ -60,49 +60,49 @@ export const COLUMNS: readonly Column[] = [
     unit: "%",
     meaning: "share of all devices' time spent waiting within a step",
     rank: 7,
-    cell: (row) => percent(row, row.result.bubbleShare),
+    cell: ({ result }) => percent(result.bubbleShare),
   },
   {
     title: "transfer",
     unit: "%",
     meaning: "share of all devices' time spent copying to and from rings",
     rank: 4,
-    cell: (row) => percent(row, row.result.transferShare),
+    cell: ({ result }) => percent(result.transferShare),
   },
   {
     title: "memory",
     unit: "peak GB",
     meaning: "at the peak of a step: weights, accumulators, rings, activations and temporaries",
     rank: 5,
-    cell: (row) => figure(row, row.result.peakMemory, (bytes) => significant(bytes / 1e9)),
+    cell: ({ result }) => figure(result.peakMemory, (bytes) => significant(bytes / 1e9)),
   },
   {
     title: "host ms",
     unit: "/action",
     meaning: "host time per action outside the engine's calls and the waits",
     rank: 2,
-    cell: (row) => figure(row, row.result.hostMsPerAction, (ms) => significant(ms, 2)),
+    cell: ({ result }) => figure(result.hostMsPerAction, (ms) => significant(ms, 2)),
   },
   {
     title: "cores",
     unit: "busy",
     meaning: "CPU time of the process divided by wall time",
     pageOnly: true,
-    cell: (row) => figure(row, row.result.cpuPerWall, (cores) => significant(cores, 2)),
+    cell: ({ result }) => figure(result.cpuPerWall, (cores) => significant(cores, 2)),
   },
   {
     title: "micro-",
     unit: "batches",
     meaning: "micro-batches that a batch was cut into",
     pageOnly: true,
-    cell: (row) => figure(row, row.result.microBatches, String),
+    cell: ({ result }) => figure(result.microBatches, String),
   },
   {
     title: "capture",
     unit: "s",
     meaning: "seconds that capturing took before the first step, the slowest stage's",
     pageOnly: true,
-    cell: (row) => figure(row, row.result.captureSeconds, (seconds) => significant(seconds, 2)),
+    cell: ({ result }) => figure(result.captureSeconds, (seconds) => significant(seconds, 2)),
   },
   {
     title: "partition",
@@ -110,7 +110,7 @@ export const COLUMNS: readonly Column[] = [
     meaning: "layers that begin each stage after the first",
     text: true,
     rank: 1,
-    cell: ({ result: { partition } }) => partition.length === 0 ? NOTHING : partition.join(", "),
+    cell: ({ result: { partition = [] } }) => partition.length === 0 ? NOTHING : partition.join(", "),
   },
 ];
 
@@ -135,11 +135,10 @@ export function signed(value: number, decimals = 1): string {
   });
 }
 
-function percent(row: Row, share: number): string {
-  return figure(row, share, (value) => (value * 100).toFixed(1));
+function percent(share: number | undefined): string {
+  return figure(share, (value) => (value * 100).toFixed(1));
 }
 
-/** A peer does not measure everything: its zeros mean that. */
-function figure(row: Row, value: number, write: (value: number) => string): string {
-  return !Number.isFinite(value) || (row.kind === "peer" && value === 0) ? NOTHING : write(value);
+function figure(value: number | undefined, write: (value: number) => string): string {
+  return value === undefined || !Number.isFinite(value) ? NOTHING : write(value);
 }

@@ -1,7 +1,7 @@
 /** The gain of each strategy against sequential training, as the published figure draws it. @module */
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "../deps.ts";
 import { PUBLISHED_RESNET50, type PublishedGain } from "../references.ts";
-import type { BenchResults, StrategyResult } from "../results.ts";
+import type { BenchResults, StepResults } from "../results.ts";
 import { axis, COLOURS, drawChart, FONT, HATCH, INK, legend } from "./chart.ts";
 import { describeDevices } from "./describe.ts";
 import { type Row, rowsOf } from "./rows.ts";
@@ -115,7 +115,7 @@ function groupsOf(results: BenchResults, published: readonly PublishedGain[]): G
   ].filter(({ bars }) => bars.length > 0);
 }
 
-function spreadOf(result: StrategyResult, single?: StrategyResult): Bar["spread"] {
+function spreadOf(result: StepResults, single?: StepResults): Bar["spread"] {
   const gains = result.rounds.flatMap((seconds, i) => {
     const gain = ((single?.rounds[i] ?? NaN) / seconds - 1) * 100;
     return Number.isFinite(gain) ? [gain] : [];

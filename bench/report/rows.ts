@@ -1,5 +1,5 @@
 /** The measured strategies, in the order and under the names of every table and plot. @module */
-import type { Resnet50Results, StrategyResult } from "../results.ts";
+import type { Resnet50Results, StepResults, StrategyResult } from "../results.ts";
 
 /** One strategy or peer. */
 export interface Row {
@@ -8,13 +8,14 @@ export interface Row {
   readonly name: string;
   /** The schedule of a pipeline, the name otherwise. */
   readonly short: string;
-  readonly result: StrategyResult;
+  /** Of a peer, only its steps are known. */
+  readonly result: StepResults & Partial<StrategyResult>;
 }
 
 /** Sequential, model parallel, pipeline by schedule, then peers; what was not measured is left out. */
 export function rowsOf(results: Resnet50Results | undefined): Row[] {
   const rows: Row[] = [];
-  const add = (kind: Row["kind"], name: string, result: StrategyResult | undefined, short = name) => {
+  const add = (kind: Row["kind"], name: string, result: Row["result"] | undefined, short = name) => {
     if (result !== undefined) rows.push({ kind, name, short, result });
   };
   add("single", "sequential", results?.single);

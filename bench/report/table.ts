@@ -87,16 +87,16 @@ function draw(rows: readonly Row[], columns: readonly Column[], colour: boolean)
 /** The partitions in full, those strategies together that share one. */
 function partitions(rows: readonly Row[]): string[] {
   const byPartition = new Map<string, string[]>();
-  for (const { name, result } of rows) {
-    if (result.partition.length === 0) continue;
-    const key = result.partition.join(", ");
+  for (const { name, result: { partition = [] } } of rows) {
+    if (partition.length === 0) continue;
+    const key = partition.join(", ");
     byPartition.set(key, [...byPartition.get(key) ?? [], name]);
   }
   return [...byPartition].map(([layers, names]) => `cut at ${layers}: ${names.join(", ")}`);
 }
 
 /** "conv4_block…", "conv3_blo… +2" */
-function shortPartition({ result: { partition } }: Row): string {
+function shortPartition({ result: { partition = [] } }: Row): string {
   const [first = NOTHING] = partition;
   const more = partition.length > 1 ? ` +${partition.length - 1}` : "";
   const room = MAX_PARTITION - more.length;

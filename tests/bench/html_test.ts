@@ -20,7 +20,11 @@ Deno.test("reportHtml() escapes names that only peers and partitions bring", () 
   const page = reportHtml({
     ...RESULTS,
     engine: evil,
-    resnet50: { ...resnet50!, peers: { [evil]: { ...resnet50!.single!, partition: [evil] } } },
+    resnet50: {
+      ...resnet50!,
+      modelParallel: { ...resnet50!.modelParallel!, partition: [evil] },
+      peers: { [evil]: resnet50!.peers!["torch single"]! },
+    },
   }, []);
   assert.ok(!page.includes("<img"));
 });

@@ -115,6 +115,19 @@ Deno.test("createProgress() estimates the end by the weights, then by the phase'
   assert.equal(eta(), "0:00", "nothing is left");
 });
 
+Deno.test("createProgress() estimates the end without the time of phases that have no weight", () => {
+  const scene = stage(false);
+  using progress = createProgress({ ...scene, total: 10 });
+  progress.phase("fetching", 0);
+  scene.wait(600_000);
+  progress.tick(0.5);
+  assert.doesNotMatch(scene.take(), /ETA/, "nothing is known yet");
+  progress.phase("quick", 2);
+  scene.wait(20_000);
+  progress.phase("slow", 8);
+  assert.match(scene.take(), /ETA 1:20 {2}slow\n$/, "8 weights at 10 s each");
+});
+
 Deno.test("createProgress() survives a stream that nobody reads, and odd ticks", () => {
   const broken = {
     isTerminal: () => true,

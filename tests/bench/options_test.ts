@@ -1,0 +1,74 @@
+/** The benchmark's command line: defaults as documented, and bad values refused before any work. */
+import assert from "node:assert/strict";
+import { BENCH_STRATEGIES, HELP, readOptions } from "../../bench/options.ts";
+import { SCHEDULES } from "../../runtime/schedules/schedules.ts";
+
+Deno.test("without options the published sizes are run with every strategy", () => {
+  assert.deepEqual(readOptions([]), {
+    command: "resnet50",
+    size: 128,
+    batch: 32,
+    microBatches: 8,
+    steps: 5,
+    devices: undefined,
+    engine: "auto",
+    strategies: ["single", "modelParallel", "pipeline"],
+    schedules: ["gpipe", "1f1b", "zero-bubble"],
+    partition: "auto",
+    data: "mnist",
+    output: "bench-results",
+    json: undefined,
+    torch: undefined,
+    help: false,
+  });
+});
+
+Deno.test("--full is the published setting, and single options still decide", () => {
+  const { batch, data } = readOptions(["--full"]);
+  assert.deepEqual([batch, data], [120, "synthetic"]);
+  assert.deepEqual(readOptions(["resnet50", "--full", "--batch", "24", "--data", "mnist"]).batch, 24);
+});
+
+Deno.test("lists are read without spaces and repetitions", () => {
+  const { devices, schedules, partition } = readOptions([
+    "--devices=cuda:0, cuda:1",
+    "--schedule=1f1b,1f1b",
+    "--partition",
+    "conv4_block1_1_conv,120",
+  ]);
+  assert.deepEqual(devices, ["cuda:0", "cuda:1"]);
+  assert.deepEqual(schedules, ["1f1b"]);
+  assert.deepEqual(partition, ["conv4_block1_1_conv", 120]);
+});
+
+for (
+  const [args, message] of [
+    [["u-net"], /Cannot run "u-net": expected one of resnet50, convolutions/],
+    [["resnet50", "more"], /Cannot run "resnet50 more"/],
+    [["--size", "0"], /Cannot use --size 0: expected an integer >= 1/],
+    [["--batch", "many"], /Cannot use --batch many/],
+    [["--steps", "1.5"], /Cannot use --steps 1.5/],
+    [["--batch", "4"], /Cannot cut a batch of 4 into 8 micro-batches.*--batch/],
+    [["--engine", "webgpu"], /Cannot use --engine webgpu: expected some of auto,tensorflow,wasm/],
+    [["--strategies", "dataParallel"], /Cannot use --strategies dataParallel/],
+    [["--strategies", ","], /Cannot use --strategies ",": expected some of single/],
+    [["--schedule", "2f2b"], /Cannot use --schedule 2f2b: expected some of gpipe,1f1b,zero-bubble/],
+    [["--schedule", ""], /Cannot use --schedule ""/],
+    [["--learning-rate", "1"], /--learning-rate.*see --help/],
+    [["--size"], /--size.*see --help/],
+  ] as [string[], RegExp][]
+) {
+  Deno.test(`refused: ${args.join(" ")}`, () => {
+    assert.throws(() => readOptions(args), message);
+  });
+}
+
+Deno.test("a batch smaller than the micro-batches is good enough without a pipeline", () => {
+  assert.equal(readOptions(["--batch", "4", "--strategies", "single"]).batch, 4);
+});
+
+Deno.test("the help text names every option and value", () => {
+  for (const name of [...BENCH_STRATEGIES, ...SCHEDULES, "--json", "--torch", "--output", "convolutions"]) {
+    assert.ok(HELP.includes(name), name);
+  }
+});
