@@ -1,4 +1,5 @@
 /** Devices by name: `cpu:0` is the first core that this process may use, `cuda:0` the first CUDA device. @module */
+import { commandLine } from "./commands.ts";
 import { allowedCores } from "./machine.ts";
 import type { WorkerDevice } from "./protocol.ts";
 import { cudaState } from "./tensorflow/cuda.ts";
@@ -45,7 +46,7 @@ export function resolveDevices(
     if (device) return device;
     throw new RangeError(
       `Cannot use device "${name}": this machine has ${all.map((d) => d.name).join(", ")}; ` +
-        `"deno task doctor" shows why others are missing`,
+        `"${commandLine("doctor")}" shows why others are missing`,
     );
   });
 }

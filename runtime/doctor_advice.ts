@@ -1,4 +1,5 @@
 /** What to do about what the doctor found missing. @module */
+import { commandLine } from "./commands.ts";
 import type { DoctorReport } from "./doctor.ts";
 import { TENSORFLOW_VERSION } from "./tensorflow/cache.ts";
 
@@ -42,7 +43,10 @@ function* aboutTensorflow({ search, tensorflow, python }: Examined): Generator<A
     return;
   }
   for (const { place, detail } of search.filter((step) => step.outcome === "unusable")) {
-    yield { problem: `libtensorflow in ${place} cannot be used: ${detail}`, remedy: 'Run "deno task setup"' };
+    yield {
+      problem: `libtensorflow in ${place} cannot be used: ${detail}`,
+      remedy: `Run "${commandLine("setup")}"`,
+    };
   }
   if (tensorflow === undefined) {
     if (Deno.build.os !== "linux") {
@@ -55,7 +59,7 @@ function* aboutTensorflow({ search, tensorflow, python }: Examined): Generator<A
     }
     yield {
       problem: "libtensorflow is not there: the slower wasm engine is used",
-      remedy: 'Run "deno task setup", or set STAGGER_TENSORFLOW to a folder that holds it',
+      remedy: `Run "${commandLine("setup")}", or set STAGGER_TENSORFLOW to a folder that holds it`,
     };
     yield* aboutPython(python);
     return;
@@ -65,12 +69,12 @@ function* aboutTensorflow({ search, tensorflow, python }: Examined): Generator<A
       problem: `libtensorflow in ${tensorflow.directory} does not work: ${tensorflow.fault}`,
       remedy: tensorflow.origin === "path"
         ? "Name another one, or unset STAGGER_TENSORFLOW"
-        : `Run "deno task setup${tensorflow.origin === "cache" ? " --force" : ""}"`,
+        : `Run "${commandLine("setup", tensorflow.origin === "cache" ? "--force" : "")}"`,
     };
   } else if (tensorflow.version !== TENSORFLOW_VERSION) {
     yield {
       problem: `TensorFlow ${tensorflow.version} was found: Stagger is tested with ${TENSORFLOW_VERSION}`,
-      remedy: `If something fails, run "deno task setup" to fetch that one`,
+      remedy: `If something fails, run "${commandLine("setup")}" to fetch that one`,
     };
   }
 }
@@ -104,14 +108,14 @@ function* aboutGpus({ nvidia, tensorflow }: Examined): Generator<Advice> {
       problem: `The CPU build of libtensorflow is used, though there is ${nvidia.devices[0]!.name}`,
       remedy: tensorflow.origin === "path"
         ? "Name a CUDA build in STAGGER_TENSORFLOW, or unset it"
-        : 'Run "deno task setup --build cuda"',
+        : `Run "${commandLine("setup", "--build cuda")}"`,
     };
     return;
   }
   const log = tensorflow.gpuLog.length === 0 ? "" : `: ${tensorflow.gpuLog.join("; ")}`;
   yield {
     problem: `TensorFlow sees ${seen} of ${nvidia.devices.length} CUDA devices${log}`,
-    remedy: 'Run "deno task setup --build cuda", which brings the NVIDIA libraries that it needs',
+    remedy: `Run "${commandLine("setup", "--build cuda")}", which brings the NVIDIA libraries that it needs`,
   };
 }
 

@@ -1,4 +1,5 @@
 /** Which engine a run uses. @module */
+import { commandLine } from "./commands.ts";
 import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
 import { findTensorflow } from "./tensorflow/find.ts";
 
@@ -45,17 +46,23 @@ export function chooseEngine(
   if (!found) {
     if (name === "tensorflow" || needsCuda) {
       throw new Error(
-        `Cannot start engine "tensorflow": found no libtensorflow; fetch it with "deno task setup", ` +
-          `or set STAGGER_TENSORFLOW to its folder ("deno task doctor" shows where it was looked for)`,
+        `Cannot start engine "tensorflow": found no libtensorflow; fetch it with "${
+          commandLine("setup")
+        }", ` +
+          `or set STAGGER_TENSORFLOW to its folder ("${
+            commandLine("doctor")
+          }" shows where it was looked for)`,
       );
     }
-    notice('Found no libtensorflow: training with the slower engine "wasm"; "deno task setup" fetches it');
+    notice(
+      `Found no libtensorflow: training with the slower engine "wasm"; "${commandLine("setup")}" fetches it`,
+    );
     return { name: "wasm" };
   }
   if (needsCuda && found.build === "cpu") {
     throw new Error(
       `Cannot use device "${needsCuda.name}": ${found.cc} is built for the CPU alone; ` +
-        `fetch the CUDA build with "deno task setup --build cuda"`,
+        `fetch the CUDA build with "${commandLine("setup", "--build cuda")}"`,
     );
   }
   const { memoryLimit } = options;

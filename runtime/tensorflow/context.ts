@@ -1,4 +1,5 @@
 /** A TensorFlow eager context: where one worker's ops run. @module */
+import { commandLine } from "../commands.ts";
 import { cstring } from "./cstring.ts";
 import { type Libc, type LibraryPaths, openLibc, openTensorflow, type Tensorflow } from "./library.ts";
 import { type Bytes, bytesField, concat, doubleField, varintField } from "./proto.ts";
@@ -56,7 +57,7 @@ export class Context {
       if (name === undefined) {
         throw new TensorflowError(
           `Cannot use cuda:${options.device.cuda}: TensorFlow sees ${this.devices().join(", ")}; ` +
-            `run "deno task doctor"`,
+            `run "${commandLine("doctor")}"`,
         );
       }
       this.device = cstring(name);

@@ -1,4 +1,5 @@
 /** The command `deno task setup`: fetches libtensorflow into Stagger's cache. @module */
+import { commandLine } from "../commands.ts";
 import type { Build } from "./cache.ts";
 import { findTensorflow } from "./find.ts";
 import { setup } from "./setup.ts";
@@ -62,7 +63,7 @@ function consequence(): string {
   try {
     const found = findTensorflow();
     if (found !== undefined) return `Stagger uses the libtensorflow in ${found.directory}`;
-    return `Stagger uses its wasm engine, which is slower, until "deno task setup" succeeds`;
+    return `Stagger uses its wasm engine, which is slower, until "${commandLine("setup")}" succeeds`;
   } catch {
     return `Stagger cannot train until this is corrected`; // a named path that is wrong
   }
