@@ -8,8 +8,16 @@ export const BACKEND = "wasm";
 
 /** What Stagger uses of tfjs's `BackendWasm`. */
 export interface WasmBackend extends tf.KernelBackend {
+  readonly wasm: {
+    /** Room for `bytes` in the backend's memory. */
+    _malloc(bytes: number): number;
+    /** Its memory. */
+    readonly HEAPU8: Uint8Array;
+  };
   /** A tensor's values in the backend's memory: no copy, and stale once the backend allocates. */
   typedArrayFromHeap(tensor: tf.TensorInfo): Float32Array | Int32Array | Uint8Array;
+  /** A tensor whose values are still to be written. */
+  makeOutput(shape: readonly number[], dtype: tf.DataType): tf.TensorInfo;
 }
 
 /** A started backend. */
@@ -23,7 +31,7 @@ export interface StartedBackend {
 /**
  * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
  *
- * @throws {Error} if TensorFlow.js does not take it: it would go on with another one, silently
+ * @throws {Error} if TensorFlow.js cannot use it: it would go on with another one, silently
  */
 export async function startBackend(): Promise<StartedBackend> {
   const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
@@ -32,13 +40,30 @@ export async function startBackend(): Promise<StartedBackend> {
   const simd = await tf.env().getAsync("WASM_HAS_SIMD_SUPPORT") as boolean;
   if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
     throw new Error(
-      `Cannot start engine "wasm": TensorFlow.js went on with backend "${tf.getBackend()}"; ` +
-        `see that Deno may read npm's cache (--allow-read)`,
+      'Cannot start engine "wasm": TensorFlow.js cannot use its backend "wasm"; ' +
+        "see that Deno may read npm's cache (--allow-read)",
     );
   }
-  // The backend's own kernels are set up by now: Stagger's call them.
   registerKernels();
-  return { backend: tf.backend() as WasmBackend, version, simd };
+  const backend = tf.backend() as WasmBackend;
+  refuseWhenFull(backend);
+  return { backend, version, simd };
+}
+
+/** Where its memory is full, the backend goes on at address 0 or beyond the end: an error stops it. */
+function refuseWhenFull({ wasm }: WasmBackend): void {
+  tf.scalar(0).dispose(); // the module puts the real function in place at its first call
+  const allocate = wasm._malloc.bind(wasm);
+  wasm._malloc = (bytes) => {
+    const address = allocate(bytes) >>> 0;
+    if (bytes > 0 && (address === 0 || address + bytes > wasm.HEAPU8.length)) {
+      throw new RangeError(
+        `Cannot allocate ${bytes} bytes on engine "wasm": its memory, 4 GiB at most, is full; ` +
+          `use more micro-batches, or engine "tensorflow"`,
+      );
+    }
+    return address;
+  };
 }
 
 /** Paths of the binaries in npm's cache: a module that is imported by URL has no folder to look in. */

@@ -1,4 +1,4 @@
-/** The random source of stages on the engine "wasm": the numbers that the engine "tensorflow" draws. @module */
+/** The random source of stages on the engine "wasm": it draws what the engine "tensorflow" draws. @module */
 import { tf } from "../../deps.ts";
 import { sizeOf } from "../../ring/dtype.ts";
 import type { RandomSource } from "../../stages/context.ts";

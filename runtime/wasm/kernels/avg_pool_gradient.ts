@@ -1,4 +1,4 @@
-/** `AvgPoolGrad`: the backend's own, as all of TensorFlow.js's, forgets that padding does not count. @module */
+/** `AvgPoolGrad`: the backend's own counts padding, which the average does not. @module */
 import { tf } from "../../../deps.ts";
 import { register } from "./kernel.ts";
 import { placed, poolInfo } from "./pixels.ts";

@@ -2,18 +2,18 @@
 import { tf } from "../../../deps.ts";
 import { register } from "./kernel.ts";
 import { convolutionInfo, covered, everyNth, isPointwise, rows } from "./pixels.ts";
-import { product, transposed } from "./product.ts";
+import { product } from "./product.ts";
 
 /**
- * Registers it: the convolution of the input by the output's gradients, over the samples as channels. A step of
- * the convolution's stride in the input is one of dilation here, and the other way round.
+ * Registers it: the convolution of the input by the output's gradients, with the samples as channels. What
+ * was stride is dilation here, and the other way round.
  */
 export function registerConv2dFilterGradient(): void {
   register(tf.Conv2DBackpropFilter, ({ x, dy }, attributes) => {
     const info = convolutionInfo(x!.shape, attributes.filterShape, attributes);
     if (isPointwise(info)) {
       const seen = everyNth(x!, info);
-      return tf.reshape(product(transposed(rows(seen)), rows(dy!)), info.filterShape);
+      return tf.reshape(product(rows(seen), rows(dy!), { a: true }), info.filterShape);
     }
     const images = tf.transpose(covered(x!, info), [3, 1, 2, 0]); // [inChannels, height, width, batch]
     const filter = tf.transpose(dy as tf.Tensor4D, [1, 2, 0, 3]); // [outHeight, outWidth, batch, outChannels]

@@ -2,7 +2,7 @@
 import { tf } from "../../../deps.ts";
 import { register } from "./kernel.ts";
 import { apart, convolutionInfo, cut, isPointwise, placed, rows } from "./pixels.ts";
-import { product, transposed } from "./product.ts";
+import { product } from "./product.ts";
 
 /** Registers it: the convolution of the output's gradients by the filter turned around. */
 export function registerConv2dInputGradient(): void {
@@ -11,7 +11,7 @@ export function registerConv2dInputGradient(): void {
     const { inHeight, inWidth, inChannels, outChannels } = info;
     if (isPointwise(info)) {
       const matrix = tf.reshape(filter!, [inChannels, outChannels]);
-      const pixels = tf.reshape(product(rows(dy!), transposed(matrix)), [
+      const pixels = tf.reshape(product(rows(dy!), matrix, { b: true }), [
         ...dy!.shape.slice(0, 3),
         inChannels,
       ]);

@@ -1,6 +1,7 @@
 /**
- * Convolutions of volumes and their gradients: those of planes, for each position of the filter along depth. The
- * backend's own are slow, and their gradients add to memory that was not cleared.
+ * Convolutions of volumes and their gradients: those of planes, for each position of the filter along depth.
+ * The backend's own pad by less than nothing at some strides, and their gradients add to memory that was not
+ * cleared.
  * @module
  */
 import { tf } from "../../../deps.ts";

@@ -1,6 +1,6 @@
 /**
- * Convolutions with padding "same" and strides that step over input pixels: the backend's own compute a negative
- * padding there, and wrong results.
+ * Convolutions with padding "same" and strides that step over input pixels: the backend's own give wrong
+ * values there, from a padding of less than nothing.
  * @module
  */
 import { tf } from "../../../deps.ts";

@@ -4,8 +4,8 @@ import { register } from "./kernel.ts";
 import { convolutionInfo, placed } from "./pixels.ts";
 
 /**
- * Registers it: the depthwise convolution of the output's gradients by the filter turned around. Where a channel
- * makes several, their gradients add up.
+ * Registers it: the depthwise convolution of the output's gradients by the filter turned around. Where a
+ * channel makes several, their gradients add up.
  */
 export function registerDepthwiseInputGradient(): void {
   register(tf.DepthwiseConv2dNativeBackpropInput, ({ dy, filter }, attributes) => {

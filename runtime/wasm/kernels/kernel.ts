@@ -1,15 +1,19 @@
-/** How Stagger's kernels for the backend "wasm" are written: as compositions of the backend's own ops. @module */
+/** How Stagger's kernels for the backend "wasm" are written: most are compositions of its own. @module */
 import { tf } from "../../../deps.ts";
-
-/** Name of the backend in TensorFlow.js. */
-const BACKEND = "wasm";
+import { BACKEND, type WasmBackend } from "../backend.ts";
 
 /** A kernel's attributes. */
 // deno-lint-ignore no-explicit-any
 type Any = any;
 
-/** Computes a kernel's output; undefined leaves it to the backend's own kernel of that name. */
-export type Kernel = (inputs: Record<string, tf.Tensor>, attributes: Any) => tf.Tensor | undefined;
+type Outputs = tf.TensorInfo | tf.TensorInfo[];
+
+/** Computes a kernel's outputs; undefined leaves it to the backend's own kernel of that name. */
+export type Kernel = (
+  inputs: Record<string, tf.Tensor>,
+  attributes: Any,
+  backend: WasmBackend,
+) => Outputs | undefined;
 
 /** Registers a kernel, in the place of the backend's own if there is one. */
 export function register(kernelName: string, kernel: Kernel): void {
@@ -18,12 +22,13 @@ export function register(kernelName: string, kernel: Kernel): void {
   tf.registerKernel({
     kernelName,
     backendName: BACKEND,
+    setupFunc: own?.setupFunc,
     kernelFunc: (params) => {
-      const { inputs, attrs } = params;
-      const made = tf.engine().tidy(() =>
-        kernel(inputs as unknown as Record<string, tf.Tensor>, attrs) as tf.Tensor
+      const inputs = params.inputs as unknown as Record<string, tf.Tensor>;
+      const outputs = tf.engine().tidy(() =>
+        kernel(inputs, params.attrs, params.backend as WasmBackend) as tf.Tensor
       );
-      if (made !== undefined) return made;
+      if (outputs !== undefined) return outputs;
       if (!own) throw new Error(`Kernel '${kernelName}' not registered for backend '${BACKEND}'`);
       return own.kernelFunc(params);
     },

@@ -3,7 +3,7 @@ import { tf } from "../../../deps.ts";
 import { register } from "./kernel.ts";
 import { covered, met, poolInfo, returned } from "./pixels.ts";
 
-/** Registers it: the gradient goes to the first pixel of a window, row by row, that has the window's value. */
+/** Registers it: the gradient goes to the first pixel of a window, row by row, that has its maximum. */
 export function registerMaxPoolGradient(): void {
   register(tf.MaxPoolGrad, ({ dy, input, output }, attributes) => {
     const info = poolInfo(input!.shape, attributes);

@@ -82,7 +82,7 @@ function overlap(start: number, length: number, size: number) {
   return { begin, size: end - begin, around: [before, length - before - (end - begin)] as [number, number] };
 }
 
-/** The pixels of the input that a filter goes over, padding included and those that it never reaches left out. */
+/** The pixels of the input that a filter goes over: with its padding, without those that it never reaches. */
 export function covered(x: tf.Tensor, info: Info, fill = 0): tf.Tensor4D {
   return cut(x, {
     top: -info.padInfo.top,
@@ -133,8 +133,8 @@ export function apart(x: tf.Tensor, { strideHeight, strideWidth }: Info): tf.Ten
 }
 
 /**
- * Output gradients placed so that a convolution of stride 1 over them, with the filter turned around, gives the
- * input's gradients.
+ * Output gradients placed so that a convolution of stride 1 over them, with the filter turned around, gives
+ * the input's gradients.
  */
 export function placed(dy: tf.Tensor, info: Info): tf.Tensor4D {
   return cut(apart(dy, info), {

@@ -1,6 +1,6 @@
 /**
- * Poolings of volumes and their gradients: a pooling of each plane, then one along depth. The backend's own give
- * wrong values.
+ * Poolings of volumes and their gradients: a pooling of each plane, then one along depth. The backend's own
+ * maximum is never below zero, and its gradients are wrong.
  * @module
  */
 import { tf } from "../../../deps.ts";

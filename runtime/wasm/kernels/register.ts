@@ -1,4 +1,4 @@
-/** Stagger's kernels for the backend "wasm": those that it lacks, and those that it computes wrongly or slowly. @module */
+/** Stagger's kernels for the backend "wasm": what it lacks, gets wrong or does slowly. @module */
 import { registerAvgPoolGradient } from "./avg_pool_gradient.ts";
 import { registerCast } from "./cast.ts";
 import { registerConv2dFilterGradient } from "./conv2d_filter_gradient.ts";
@@ -7,8 +7,10 @@ import { registerConv3d } from "./conv3d.ts";
 import { registerConvolutionPadding } from "./convolution_padding.ts";
 import { registerDepthwiseFilterGradient } from "./depthwise_filter_gradient.ts";
 import { registerDepthwiseInputGradient } from "./depthwise_input_gradient.ts";
+import { registerIdentity } from "./identity.ts";
 import { registerMatMul } from "./mat_mul.ts";
 import { registerMaxPoolGradient } from "./max_pool_gradient.ts";
+import { registerParts } from "./parts.ts";
 import { registerPool3d } from "./pool3d.ts";
 import { registerPrelu } from "./prelu.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
@@ -16,7 +18,7 @@ import { registerSums } from "./sums.ts";
 
 let registered = false;
 
-/** Registers them all, once; the backend must have set up its own. */
+/** Registers them all, once; the backend's own must be registered. */
 export function registerKernels(): void {
   if (registered) return;
   registered = true;
@@ -35,6 +37,8 @@ export function registerKernels(): void {
   registerCast();
   // Slow.
   registerConv2dInputGradient();
+  registerIdentity();
   registerMatMul();
+  registerParts();
   registerSums();
 }
