@@ -37,38 +37,52 @@ export function balance(
   const n = graph.layers.length;
   const sums = [0];
   for (const cost of costs) sums.push(sums.at(-1)! + totalCost(cost));
-  const allowed = allowedCuts(graph);
-  const next = earliestNextCut(graph);
-  // best[k][j]: layers 0..j-1 in k stages, as [slowest stage, bytes, where the last stage begins].
-  type Entry = readonly [slowest: number, bytes: number, begin: number];
-  let best: (Entry | undefined)[] = sums.map((sum, j) => j > 0 ? [sum, 0, 0] as const : undefined);
-  const history = [best];
-  for (let k = 2; k <= stages; k++) {
-    const row: (Entry | undefined)[] = new Array(n + 1).fill(undefined);
-    for (let j = k; j <= n; j++) {
-      for (let i = k - 1; i < j; i++) {
-        const before = best[i];
-        if (before === undefined || !allowed[i] || (j < n && next[i]! > j)) continue;
-        const slowest = Math.max(before[0], sums[j]! - sums[i]!);
-        const bytes = before[1] + crossingBytes[i]!;
-        const now = row[j];
-        if (now === undefined || slowest < now[0] || (slowest === now[0] && bytes < now[1])) {
-          row[j] = [slowest, bytes, i];
-        }
-      }
-    }
-    best = row;
-    history.push(row);
-  }
-  if (best[n] === undefined) {
+  const stageCost = (begin: number, end: number) => sums[end]! - sums[begin]!;
+  const fastest = leastCuts(graph, stages, (slowest, begin, end) => Math.max(slowest, stageCost(begin, end)));
+  if (fastest === undefined) {
     throw new RangeError(
       `Cannot cut model "${graph.name}" into ${stages} stages: its ${n} layers allow fewer; use fewer devices`,
     );
   }
+  const lightest = leastCuts(graph, stages, (bytes, begin, end) => {
+    if (stageCost(begin, end) > fastest.value) return undefined;
+    return bytes + (begin === 0 ? 0 : crossingBytes[begin]!);
+  });
+  return { cuts: lightest!.cuts };
+}
+
+/** What stages come to with one more, of layers `begin` to `end - 1`; undefined if it must not be. */
+type Extend = (before: number, begin: number, end: number) => number | undefined;
+
+/** The cuts with the least value, by a dynamic program over where the last stage begins. */
+function leastCuts(
+  graph: ModelGraph,
+  stages: number,
+  extend: Extend,
+): { value: number; cuts: number[] } | undefined {
+  const n = graph.layers.length;
+  const allowed = allowedCuts(graph);
+  const next = earliestNextCut(graph);
+  type Entry = { readonly value: number; readonly begin: number } | undefined;
+  const rows: Entry[][] = [[{ value: 0, begin: 0 }]]; // rows[k][j]: layers 0..j-1 in k stages
+  for (let k = 1; k <= stages; k++) {
+    const row: Entry[] = [];
+    for (let j = k; j <= n; j++) {
+      for (let i = k - 1; i < j; i++) {
+        const before = rows[k - 1]![i];
+        if (before === undefined || i > 0 && (!allowed[i] || j < n && next[i]! > j)) continue;
+        const value = extend(before.value, i, j);
+        if (value !== undefined && value < (row[j]?.value ?? Infinity)) row[j] = { value, begin: i };
+      }
+    }
+    rows.push(row);
+  }
+  const last = rows[stages]![n];
+  if (last === undefined) return undefined;
   const cuts: number[] = [];
   for (let k = stages, j = n; k > 1; k--) {
-    j = history[k - 1]![j]![2];
+    j = rows[k]![j]!.begin;
     cuts.unshift(j);
   }
-  return { cuts };
+  return { value: last.value, cuts };
 }

@@ -14,12 +14,10 @@ export function estimateCosts(graph: ModelGraph, specs: ReadonlyMap<string, Tens
     let products = 0;
     let bytes = 0;
     layer.nodes.forEach(({ inputs, outputs }, node) => {
-      for (const ref of inputs) bytes += byteLengthOf(specs.get(refKey(ref))!);
-      outputs.forEach((_, tensor) => {
-        const spec = specs.get(refKey({ layer: layer.name, node, tensor }))!;
-        bytes += byteLengthOf(spec);
-        products += multiplyAdds(layer, spec);
-      });
+      const taken = inputs.map((ref) => specs.get(refKey(ref))!);
+      const made = outputs.map((_, tensor) => specs.get(refKey({ layer: layer.name, node, tensor }))!);
+      for (const spec of [...taken, ...made]) bytes += byteLengthOf(spec);
+      products += multiplyAdds(layer, taken[0]!, made[0]!);
     });
     const weights = layer.weights.reduce((sum, w) => sum + byteLengthOf(w), 0);
     const arithmetic = products / FLOPS;
@@ -52,27 +50,38 @@ export function crossingBytes(graph: ModelGraph, specs: ReadonlyMap<string, Tens
   return bytes;
 }
 
-/** Multiply-adds of one forward: each output element costs as many as its weights feed it. */
-function multiplyAdds({ className, weights }: GraphLayer, output: TensorSpec): number {
+/** Multiply-adds of one forward: each position of a layer's input or output meets some of its weights. */
+function multiplyAdds({ className, weights }: GraphLayer, input: TensorSpec, output: TensorSpec): number {
   const [kernel] = weights;
   if (!kernel) return 0;
   const { shape } = kernel;
-  const elements = sizeOf(output.shape);
   switch (className) {
     case "Conv1D":
     case "Conv2D":
-    case "Conv3D":
+    case "Conv3D": // [..., in, out]
+      return sizeOf(output.shape) / shape.at(-1)! * sizeOf(shape);
     case "Conv2DTranspose":
-    case "Conv3DTranspose":
-      return elements * sizeOf(shape) / shape.at(-1)!;
+    case "Conv3DTranspose": // [..., out, in]
+      return sizeOf(input.shape) / shape.at(-1)! * sizeOf(shape);
     case "DepthwiseConv2D":
-      return elements * shape[0]! * shape[1]!;
+      return sizeOf(output.shape) * shape[0]! * shape[1]!;
+    case "SeparableConv1D":
+    case "SeparableConv2D":
+      return positions(output) * weightsOf(weights);
     case "BatchNormalization":
     case "LayerNormalization":
     case "Embedding":
     case "PReLU":
-      return elements;
+      return sizeOf(output.shape);
     default: // Dense, recurrent and unknown layers: every weight meets every sample (or time step)
-      return weights.reduce((sum, w) => sum + sizeOf(w.shape), 0) * elements / (output.shape.at(-1) ?? 1);
+      return positions(input) * weightsOf(weights);
   }
+}
+
+function positions({ shape }: TensorSpec): number {
+  return sizeOf(shape) / (shape.at(-1) || 1);
+}
+
+function weightsOf(weights: GraphLayer["weights"]): number {
+  return weights.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
 }

@@ -35,7 +35,10 @@ export function toPortable(what: string, f: FunctionLike): PortableFunction {
       `Cannot use ${JSON.stringify(f)} as ${what}: expected a name, a function or { module, name }`,
     );
   }
-  const portable = { source: f.toString(), label: f.name || "anonymous" };
+  const label = f.name || "anonymous";
+  const own = ownName(f);
+  if (own !== undefined) return { source: own, label };
+  const portable = { source: f.toString(), label };
   probe(what, portable, f);
   return portable;
 }
@@ -43,7 +46,7 @@ export function toPortable(what: string, f: FunctionLike): PortableFunction {
 /** The function behind its portable form; names pass through for tfjs-layers to resolve. */
 export async function fromPortable(f: PortableFunction): Promise<string | LossFunction> {
   if (typeof f === "string") return f;
-  if ("source" in f) return evaluate(f.source);
+  if ("source" in f) return named(evaluate(f.source), f.label);
   const exports = await import(f.module) as Record<string, unknown>;
   const found = exports[f.name];
   if (typeof found !== "function") {
@@ -52,6 +55,20 @@ export async function fromPortable(f: PortableFunction): Promise<string | LossFu
     );
   }
   return found as LossFunction;
+}
+
+/** Where TensorFlow.js has this very function, such as `tf.losses.huberLoss`: its source needs its module. */
+function ownName(f: LossFunction): string | undefined {
+  for (const [path, place] of [["tf.losses", tf.losses], ["tf.metrics", tf.metrics], ["tf", tf]] as const) {
+    const found = Object.entries(place).find(([, value]) => value === f);
+    if (found) return `${path}.${found[0]}`;
+  }
+  return undefined;
+}
+
+/** Metrics are reported by their function's name, which the source of an arrow function has not. */
+function named(f: LossFunction, label: string): LossFunction {
+  return f.name === "" && label !== "anonymous" ? Object.defineProperty(f, "name", { value: label }) : f;
 }
 
 function evaluate(source: string): LossFunction {
@@ -95,7 +112,7 @@ function probe(
       );
     }
     const [a, b] = [expected.dataSync()[0]!, got.dataSync()[0]!];
-    if (!Object.is(a, b) && Math.abs(a - b) > 1e-6 * Math.abs(a)) {
+    if (!Object.is(a, b) && !(Math.abs(a - b) <= 1e-6 * Math.abs(a))) {
       throw new TypeError(
         `Cannot send ${what} "${label}" to a worker: on its own it gives ${b} for ${a}; ${remedy}`,
       );

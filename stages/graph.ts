@@ -3,7 +3,7 @@
  * built again elsewhere.
  * @module
  */
-import type { tf } from "../deps.ts";
+import { tf } from "../deps.ts";
 import type { DType, TensorSpec } from "../ring/dtype.ts";
 import { internals, type Layer, type LayerNode, type Model } from "./tfjs.ts";
 
@@ -54,7 +54,7 @@ export function refKey(ref: TensorRef): string {
 /**
  * Reads the graph off a model.
  *
- * @throws {TypeError} if the model has no input shape yet
+ * @throws {TypeError} if the model has no input shape yet, or a weight belongs to two layers
  */
 export function modelGraph(model: tf.LayersModel): ModelGraph {
   const inner = internals(model);
@@ -72,9 +72,9 @@ export function modelGraph(model: tf.LayersModel): ModelGraph {
     tensor,
   });
   const masked = new Set<string>();
-  const layers = inner.layers
-    .filter((layer) => layer.getClassName() !== "InputLayer")
-    .map((layer) => graphLayer(layer, nodes.get(layer)!, ref, masked));
+  const kept = inner.layers.filter((layer) => layer.getClassName() !== "InputLayer");
+  refuseSharedWeights(inner.name, kept);
+  const layers = kept.map((layer) => graphLayer(layer, nodes.get(layer)!, ref, masked));
   return {
     name: inner.name,
     layers,
@@ -113,7 +113,8 @@ export function inferShapes(
       const layer = layers.get(use.layer) as unknown as {
         computeOutputShape(shape: unknown): number[] | number[][];
       };
-      const out = layer.computeOutputShape(inputs.length === 1 ? inputs[0] : inputs);
+      const given = inputs.map((shape) => [...shape!]); // CenterCrop writes into what it is given
+      const out = layer.computeOutputShape(given.length === 1 ? given[0] : given);
       const list = (Array.isArray(out[0]) ? out : [out]) as number[][];
       list.forEach((shape, tensor) => shapes.set(refKey({ layer: use.layer, node: use.i, tensor }), shape));
     }
@@ -157,13 +158,15 @@ function graphLayer(
         ref(inbound, node.nodeIndices[i]!, node.tensorIndices[i]!)
       ),
       outputs: node.outputTensors.map((t) => ({ shape: t.shape, dtype: t.dtype as DType })),
-      callArgs: node.callArgs ?? {},
+      callArgs: plainArgs(node.callArgs ?? {}),
     };
   });
   const begins = layer.getClassName() === "Masking" || config["maskZero"] === true;
-  const handsOn = layer.supportsMasking && config["returnSequences"] !== false &&
+  const { returnSequences } = layer as { returnSequences?: boolean }; // a wrapper's config leaves it out
+  const handsOn = layer.supportsMasking && returnSequences !== false &&
     nodes.some((node) => node.inputs.some((input) => masked.has(input.layer)));
   if (begins || handsOn) masked.add(layer.name);
+  const trained = new Set(layer.trainableWeights); // a nested model knows which of its own are frozen
   return {
     name: layer.name,
     className: layer.getClassName(),
@@ -173,10 +176,34 @@ function graphLayer(
       name: w.originalName,
       shape: w.shape,
       dtype: w.dtype as DType,
-      trainable: w.trainable && layer.trainable,
+      trainable: trained.has(w),
     })),
     masks: begins || handsOn,
   };
+}
+
+/** Arguments without tensors, such as a decoder's initial state: those are inputs after the first. */
+function plainArgs(args: Record<string, unknown>): Record<string, unknown> {
+  const plain = (value: unknown) =>
+    !(Array.isArray(value) ? value : [value]).some((v) => v instanceof tf.SymbolicTensor);
+  return Object.fromEntries(Object.entries(args).filter(([, value]) => plain(value)));
+}
+
+/** @throws {TypeError} if a weight belongs to two layers: each would train its own copy */
+function refuseSharedWeights(model: string, layers: readonly Layer[]): void {
+  const owners = new Map<number, Layer>();
+  for (const layer of layers) {
+    for (const { val, originalName } of layer.weights) {
+      const owner = owners.get(val.id) ?? layer;
+      owners.set(val.id, owner);
+      if (owner !== layer) {
+        throw new TypeError(
+          `Cannot distribute model "${model}": layers "${owner.name}" and "${layer.name}" share weight ` +
+            `"${originalName}"; use the layer that owns it directly, in both places`,
+        );
+      }
+    }
+  }
 }
 
 function symbolicRef(

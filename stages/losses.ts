@@ -60,17 +60,24 @@ export async function resolveLosses(
   const loss = await mapLeavesAsync(portable.loss, (f) => fromPortable(f as PortableFunction));
   const metrics = await mapLeavesAsync(portable.metrics, (f) => fromPortable(f as PortableFunction));
   const inputs = outputs.map(({ shape }) => tf.input({ batchShape: [...shape] }));
-  const ends = outputs.map(({ name }, i) =>
-    tf.layers.activation({ activation: "linear", name }).apply(inputs[i]!) as tf.SymbolicTensor
+  const ends = inputs.map((input) =>
+    tf.layers.activation({ activation: "linear" }).apply(input) as tf.SymbolicTensor
   );
   const stub = tf.model({ inputs, outputs: ends });
-  stub.compile({ optimizer: "sgd", loss: loss as string, metrics: metrics as string[] });
-  const { lossFunctions, metricsTensors, metricsNames } = internals(stub);
-  return { losses: lossFunctions, metrics: metricsTensors, names: metricsNames };
+  internals(stub).outputNames = outputs.map(({ name }) => name); // several of one layer share its name
+  try {
+    stub.compile({ optimizer: "sgd", loss: loss as string, metrics: metrics as string[] });
+    const { lossFunctions, metricsTensors, metricsNames } = internals(stub);
+    return { losses: lossFunctions, metrics: metricsTensors, names: metricsNames };
+  } finally {
+    stub.dispose(); // its optimizer holds a tensor
+  }
 }
 
 function isLeaf(value: unknown): boolean {
-  return typeof value !== "object" || value === null || "module" in value || "source" in value;
+  if (typeof value !== "object" || value === null) return true;
+  // Both of a pair: an output of the model may be called "module" or "source".
+  return "module" in value && "name" in value || "source" in value && "label" in value;
 }
 
 function mapLeaves(value: unknown, f: (leaf: unknown) => unknown): unknown {

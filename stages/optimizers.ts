@@ -110,7 +110,7 @@ const NAMES = Object.keys(OWN_DEFAULTS) as OptimizerName[];
 export function optimizerSpec(optimizer: string | tf.Optimizer | OptimizerConfig): OptimizerSpec {
   const config = typeof optimizer === "string"
     ? { name: optimizer.toLowerCase() }
-    : optimizer instanceof tf.Optimizer
+    : isTfjs(optimizer)
     ? fromTfjs(optimizer)
     : optimizer;
   const name = config?.name as OptimizerName;
@@ -152,6 +152,11 @@ export function optimizerSpec(optimizer: string | tf.Optimizer | OptimizerConfig
   return spec;
 }
 
+/** `tf.Optimizer`'s own check reads a method of what it is given, of undefined too. */
+function isTfjs(optimizer: unknown): optimizer is tf.Optimizer {
+  return optimizer !== undefined && optimizer !== null && optimizer instanceof tf.Optimizer;
+}
+
 function fromTfjs(optimizer: tf.Optimizer): OptimizerConfig {
   const config = optimizer.getConfig() as Record<string, number | boolean>;
   const className = (optimizer.constructor as unknown as { className: string }).className;
@@ -165,7 +170,7 @@ export function currentLearningRate(
   optimizer: string | tf.Optimizer | OptimizerConfig,
   spec: OptimizerSpec,
 ): number {
-  if (optimizer instanceof tf.Optimizer) {
+  if (isTfjs(optimizer)) {
     return (optimizer as unknown as { learningRate?: number }).learningRate ?? spec.learningRate;
   }
   if (typeof optimizer === "object") return optimizer.learningRate ?? spec.learningRate;
@@ -252,7 +257,8 @@ function plainRule(spec: OptimizerSpec): UpdateRule {
         apply(weight, gradient, [rms0, velocity, mean0], { learningRate }) {
           const rms = mix(rms0!, tf.square(gradient), decay);
           const mean = spec.centered ? mix(mean0!, gradient, decay) : undefined;
-          const variance = mean ? tf.sub(rms, tf.add(tf.square(mean), epsilon)) : tf.add(rms, epsilon);
+          // tfjs-core subtracts epsilon where the gradient is centred: NaN for a weight that gets none.
+          const variance = tf.add(mean ? tf.sub(rms, tf.square(mean)) : rms, epsilon);
           const step = tf.div(tf.mul(gradient, learningRate!), tf.sqrt(variance));
           const v = tf.add(tf.mul(velocity!, momentum), step);
           return { weight: tf.sub(weight, v), slots: mean ? [rms, v, mean] : [rms, v] };

@@ -50,7 +50,7 @@ export class StageModel {
     this.#inner = internals(this.model);
     this.weights = config.weights.map((spec) => ({
       spec,
-      variable: sameShape(spec, this.#layers.get(spec.layer)!.weights[spec.index]),
+      variable: sameShape(spec, this.#variable(spec)),
     }));
     this.batchNorms = new Map(this.#batchNorms());
   }
@@ -106,6 +106,9 @@ export class StageModel {
   /** Frees the layers' weights. */
   dispose(): void {
     this.model.dispose();
+    for (const { variable: { val } } of this.weights) {
+      if (!val.isDisposed) val.dispose(); // tfjs keeps those of layers used twice
+    }
   }
 
   #call(inputs: tf.Tensor[], training: boolean): tf.Tensor[] {
@@ -158,10 +161,9 @@ export class StageModel {
           later.push(use);
           continue;
         }
-        const layer = this.#layers.get(use.layer) as unknown as {
-          apply(inputs: unknown, kwargs: unknown): tf.SymbolicTensor | tf.SymbolicTensor[];
-        };
-        const out = layer.apply(from.length === 1 ? from[0] : from, use.node.callArgs);
+        const layer = this.#layers.get(use.layer)!;
+        const inputs = (from.length === 1 ? from[0] : from) as tf.SymbolicTensor;
+        const out = layer.apply(inputs, use.node.callArgs) as tf.SymbolicTensor | tf.SymbolicTensor[];
         (Array.isArray(out) ? out : [out]).forEach((t, tensor) =>
           tensors.set(refKey({ layer: use.layer, node: use.i, tensor }), t)
         );
@@ -186,6 +188,9 @@ export class StageModel {
     (layer as unknown as { setFastWeightInitDuringBuild(fast: boolean): void }).setFastWeightInitDuringBuild(
       true,
     );
+    // A decoder writes its initial state into the arguments, which tfjs hands to all layers after it.
+    const apply = layer.apply.bind(layer);
+    layer.apply = (inputs, kwargs) => apply(inputs, { ...kwargs });
     const call = layer.call.bind(layer);
     layer.call = (inputs, kwargs) => {
       this.currentLayer = name;
@@ -197,6 +202,15 @@ export class StageModel {
       }
     };
     return layer;
+  }
+
+  /** The weight of a rebuilt layer, by name: the order within a nested model depends on what is frozen. */
+  #variable({ layer, index }: StageWeight): LayerVariable | undefined {
+    const { weights } = this.#layers.get(layer)!;
+    const specs = this.config.layers.find(({ name }) => name === layer)!.weights;
+    const { name } = specs[index]!;
+    const nth = specs.slice(0, index).filter((w) => w.name === name).length;
+    return weights.filter((w) => w.originalName === name)[nth] ?? weights[index];
   }
 
   *#batchNorms(

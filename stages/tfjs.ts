@@ -79,6 +79,8 @@ export interface Layer {
   readonly trainableWeights: LayerVariable[];
   readonly inboundNodes: LayerNode[];
   readonly losses: (() => tf.Scalar)[];
+  /** Runs the layer on tensors, or notes one more use of it, of symbolic ones. */
+  apply(inputs: tf.Tensor | tf.SymbolicTensor, kwargs?: Record<string, unknown>): unknown;
   call(inputs: tf.Tensor | tf.Tensor[], kwargs: Record<string, unknown>): tf.Tensor | tf.Tensor[];
   getClassName(): string;
   getConfig(): Record<string, unknown>;
@@ -105,7 +107,7 @@ export interface Model {
   readonly inputs: tf.SymbolicTensor[];
   readonly outputs: tf.SymbolicTensor[];
   readonly inputNames: string[];
-  readonly outputNames: string[];
+  outputNames: string[];
   readonly weights: LayerVariable[];
   readonly trainableWeights: LayerVariable[];
   lossFunctions: LossFunction[];

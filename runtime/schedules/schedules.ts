@@ -36,6 +36,19 @@ export function makeSchedule(name: ScheduleName, options: ScheduleOptions): Sche
   }
 }
 
+/**
+ * The part of a schedule that a batch with fewer micro-batches needs, in the same order: it fits the rings of
+ * the whole, where a schedule of its own might not.
+ */
+export function firstMicroBatches(schedule: Schedule, microBatches: number): Schedule {
+  return schedule.map((actions) =>
+    actions.flatMap((a) => {
+      const count = Math.min(a.count, microBatches - a.microBatch);
+      return a.kind === "U" ? [a] : count > 0 ? [{ ...a, count }] : [];
+    })
+  );
+}
+
 /** Whether W runs apart from B. */
 export function splitsBackward(schedule: Schedule): boolean {
   return schedule.some((actions) => actions.some(({ kind }) => kind === "W"));

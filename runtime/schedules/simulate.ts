@@ -42,7 +42,7 @@ export interface Simulation {
   /** From the first start to the last end. */
   readonly makespan: number;
   readonly played: readonly (readonly PlayedAction[])[];
-  /** Most slots taken at once, per ring. */
+  /** Slots with which no sender waits for room, per ring: an upper bound on those that are taken at once. */
   readonly peak: Capacities;
 }
 

@@ -11,6 +11,8 @@ const GAIN = 0.98;
 /**
  * Tries the numbers that were measured, stage by stage, on whole simulated steps: a W that is faster by itself
  * may come too late.
+ *
+ * @param maxInFlight most micro-batches that a stage may keep; a batch may not be larger
  */
 export function chooseWeightBatch(
   microBatches: number,
@@ -27,6 +29,7 @@ export function chooseWeightBatch(
   let best = makespan(chosen);
   for (let stage = times.length - 1; stage >= 0; stage--) {
     for (const k of Object.keys(times[stage]!.batched).map(Number)) {
+      if (k > (maxInFlight ?? Infinity)) continue; // it would keep that many in flight
       const tried = chosen.with(stage, k);
       const cost = makespan(tried);
       if (cost < best * GAIN) {

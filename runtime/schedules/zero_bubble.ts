@@ -5,8 +5,8 @@
  * W, and keeps at most so many micro-batches between F and W.
  *
  * ```
- *   stage 0   F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3 U
- *   stage 1      F0 B0 F1 B1 W0 F2 B2 W1 F3 B3 W2 W3 U
+ *   stage 0   F0 F1    B0 W0 B1 F2 W1 F3 B2 W2 B3 W3 U
+ *   stage 1      F0 B0 F1 B1 W0 W1 F2 B2 F3 B3 W2 W3 U
  * ```
  * Source: Qi et al., "Zero Bubble Pipeline Parallelism", 2023: B and W apart, and scheduled from their times.
  * @module

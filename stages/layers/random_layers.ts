@@ -64,10 +64,11 @@ function replace(name: string, train: (x: tf.Tensor, layer: RandomFields) => tf.
   };
 }
 
-/** A shape whose first axis is not the samples is drawn once for all of them. */
+/** A noise shape whose first axis is not left to the samples is drawn once for all of them. */
 function uniform(layer: RandomFields, shape: number[], x: tf.Tensor): tf.Tensor {
   const { random } = context()!;
-  if (shape.length === x.rank && shape[0] === x.shape[0]) return random.uniform(layer.name, shape);
+  const perSample = (layer.noiseShape?.[0] ?? null) === null;
+  if (perSample && shape.length === x.rank) return random.uniform(layer.name, shape);
   return tf.reshape(random.uniform(layer.name, [1, ...shape], true), shape);
 }
 

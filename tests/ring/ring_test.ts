@@ -117,7 +117,8 @@ Deno.test("payloads are aligned to 64 bytes and do not overlap, whatever the slo
 
 Deno.test("slots and counters wrap around, many times", () => {
   for (const capacity of [1, 2, 3, 5]) {
-    const { sender, receiver, send, receive } = open(capacity, 4, 2 * capacity);
+    const { channel, sender, receiver, send, receive } = open(capacity, 4, 2 * capacity);
+    const cells = new Int32Array(channel.memory.buffer); // the head, and 64 bytes on the tail
     let sent = 0;
     let received = 0;
     for (let round = 0; round < 50; round++) {
@@ -128,6 +129,7 @@ Deno.test("slots and counters wrap around, many times", () => {
       for (let i = 0; i < burst; i++) receiver.release(receive(received++).sequence);
       assert.equal(sender.free, capacity);
       assert.equal(receiver.pending, 0);
+      assert.deepEqual([cells[0], cells[16]], [sent % channel.period, received % channel.period]);
     }
   }
 });
@@ -293,6 +295,7 @@ Deno.test("createRing() refuses sizes that no ring can have, by name", () => {
   for (const bytes of [-1, 0.5, NaN, Infinity]) {
     refuses(1, bytes, /ring "a to b" with slots of .* bytes: expected an integer >= 0/);
   }
+  refuses(1, 2 ** 32 - 256, /"a to b": 1 slots of 4294967040 bytes need 4294967296 bytes/);
   refuses(1, 2 ** 32, /"a to b": 1 slots of 4294967296 bytes need 4294967552 bytes/);
   refuses(2 ** 20, 4096, /shared memory ends at 4294901760; use smaller micro-batches or fewer slots/);
 });

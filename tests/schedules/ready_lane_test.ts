@@ -1,0 +1,47 @@
+/** Tests of the schedules that one way of running keeps, against the rings that it was given. @module */
+import assert from "node:assert/strict";
+import type { MeasuredTimes } from "../../runtime/measure.ts";
+import type { LanePlan } from "../../runtime/ready_lane.ts";
+import { ReadyLane } from "../../runtime/ready_lane.ts";
+import { formatSchedule } from "../../runtime/schedules/action.ts";
+import { capacitiesFor, makeSchedule } from "../../runtime/schedules/schedules.ts";
+import { validate } from "../../runtime/schedules/validate.ts";
+import { timesFor } from "../../runtime/schedules/weight_batch.ts";
+import type { Workloads } from "../../runtime/workloads.ts";
+
+/** Stages on which a schedule of a smaller batch's own would wait for ever in the rings of the whole. */
+const TIMES: readonly MeasuredTimes[] = [
+  { F: 3, B: 4, W: 3, batched: { 2: 1.5 } },
+  { F: 2, B: 2, W: 2, batched: {} },
+];
+
+function lane(
+  options: { schedule?: string; weightBatch?: number | "auto"; maxInFlight?: number } = {},
+): ReadyLane {
+  const plan = {
+    shape: { mode: "train", batchSize: 22, inputs: [], targets: [] },
+    microBatchSize: 2,
+    microBatches: 11,
+    stages: [{}, {}],
+    times: TIMES,
+  } as unknown as LanePlan;
+  const defaults = { schedule: "zero-bubble", weightBatch: "auto", maxInFlight: undefined };
+  return new ReadyLane(plan, { options: { ...defaults, ...options } } as unknown as Workloads);
+}
+
+Deno.test("every smaller batch's schedule fits the rings that were made for the largest", () => {
+  for (const weightBatch of ["auto", 1, 2] as const) {
+    const ready = lane({ weightBatch });
+    const capacities = ready.capacities();
+    for (let m = 1; m <= 11; m++) validate(ready.schedule(m), m, capacities);
+  }
+});
+
+Deno.test("the rings fit the schedule as it is timed: W as it is batched", () => {
+  const ready = lane();
+  const times = timesFor(TIMES, [2, 1]);
+  const schedule = makeSchedule("zero-bubble", { stages: 2, microBatches: 11, times, weightBatch: [2, 1] });
+  assert.equal(formatSchedule(ready.schedule(11)), formatSchedule(schedule));
+  assert.deepEqual(ready.capacities(), capacitiesFor(schedule, 11, times));
+  assert.equal(ready.schedule(11), ready.schedule(11), "it is made once");
+});
