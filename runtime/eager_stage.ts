@@ -101,9 +101,10 @@ export class EagerStage implements StageExecutor {
         owned: [...x, ...targets as tf.Tensor[], ...(loss ? [loss] : [])],
       };
       this.#inFlight.set(microBatch.index, flight);
-      if (trainable.length === 0 && flight.inputs.length === 0) this.#finish(microBatch.index);
       // The caller frees what it is given; the tape may still read the output.
-      return recording.outputs.slice(0, config.outputs.length).map((t) => own(t));
+      const made = recording.outputs.slice(0, config.outputs.length).map((t) => own(t));
+      if (trainable.length === 0 && flight.inputs.length === 0) this.#finish(microBatch.index);
+      return made;
     });
   }
 

@@ -5,6 +5,7 @@
  * running, and the tensors that they answer with have a shape and a dtype but no values.
  * @module
  */
+import { tf } from "../../deps.ts";
 import { sizeOf } from "../../ring/dtype.ts";
 import * as attributes from "./attributes.ts";
 import type { Context } from "./context.ts";
@@ -90,11 +91,11 @@ export class Binding {
     this.#entries.delete(id);
   }
 
-  /** @throws {CaptureError} while recording: there are no values yet */
+  /** @throws {CaptureError} while recording: there are no values yet, and those of variables will change */
   tensorDataSync(id: number): Exclude<HostValues, BigUint64Array> {
     const entry = this.#entry(id);
-    if (entry.kind === "graph") throw new CaptureError("reads values while it computes");
     if (entry.kind === "eager") return readHandle(this.context, entry.handle);
+    if (entry.kind === "graph" || this.#recorder) throw new CaptureError("reads values while it computes");
     const handle = this.#readVariable(entry.variable);
     try {
       return readHandle(this.context, handle);
@@ -123,23 +124,26 @@ export class Binding {
   /**
    * Runs `body` with ops going to `recorder`.
    *
-   * @throws {CaptureError} if it draws random numbers: they would be the same at every call
+   * @throws {CaptureError} where it does what a captured function could not repeat: draws random numbers, which
+   * would be the same at every call, or assigns a variable, which would happen once
    */
   record<T>(recorder: GraphRecorder, body: () => T): T {
     const previous = this.#recorder;
     const { random } = Math;
-    let drawn = false;
+    const { prototype } = tf.Variable;
+    const { assign } = prototype;
     this.#recorder = recorder;
     Math.random = () => {
-      drawn = true;
-      return random();
+      throw new CaptureError("draws random numbers while it computes");
+    };
+    prototype.assign = () => {
+      throw new CaptureError("assigns a variable while it computes");
     };
     try {
-      const result = body();
-      if (drawn) throw new CaptureError("draws random numbers while it computes");
-      return result;
+      return body();
     } finally {
       Math.random = random;
+      prototype.assign = assign;
       this.#recorder = previous;
     }
   }

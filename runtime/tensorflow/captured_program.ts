@@ -359,31 +359,28 @@ class Tracer {
     const graph = this.#recorder(`W${k}`);
     const { binding } = this.backend;
     const joined = new Map<GraphTensor, tf.Tensor>();
+    const tensorOf = (t: tf.Tensor) => binding.graphTensor(idOf(this.backend, t));
+    /** A tensor per micro-batch, of this graph: one that B made already is another one for each of them. */
+    const each = (run: () => GraphTensor): tf.Tensor[] => {
+      const parts = Array.from({ length: k }, (_, replica) => {
+        graph.replica = replica;
+        return this.backend.createOutputTensor(binding.adopt(graph.import(run())));
+      });
+      graph.replica = 0;
+      return parts;
+    };
     const join = (t: tf.Tensor): tf.Tensor => {
-      const key = binding.graphTensor(idOf(this.backend, t));
+      const key = tensorOf(t);
       let all = joined.get(key);
       if (all === undefined) {
-        const parts = Array.from({ length: k }, (_, replica) => {
-          graph.replica = replica;
-          return this.backend.createOutputTensor(binding.adopt(graph.import(key)));
-        });
-        graph.replica = 0;
-        all = tf.concat(parts, 0);
+        all = tf.concat(each(() => key), 0);
         joined.set(key, all);
       }
       return all;
     };
     const gradients = binding.record(graph, () => {
-      const each = (run: () => tf.Tensor) => {
-        const parts = Array.from({ length: k }, (_, replica) => {
-          graph.replica = replica;
-          return run();
-        });
-        graph.replica = 0;
-        return tf.addN(parts);
-      };
       const byId = weightGradients(recording, back.pending, dependent, (pending: PendingGradient) => {
-        if (!pending.overBatch) return each(() => pending.run());
+        if (!pending.overBatch) return tf.addN(each(() => tensorOf(pending.run())));
         const [x, dy] = pending.overBatch.inputs;
         return pending.overBatch.run(join(x), join(dy));
       });
@@ -407,7 +404,10 @@ class Tracer {
   ): void {
     // A stamp comes after all that it times: with a clock, both forms are the later one.
     if (!this.clock) {
-      first.add(graph.write("AssignVariableOp", assignAttributes(accumulator), accumulator, [gradient]));
+      // The gradient may be a view of what was handed over: of the output's gradient for the bias of a single
+      // sample, say. That memory belongs to a ring. Snapshot copies then, and costs nothing otherwise.
+      const own = graph.op("Snapshot", [typeAttr("T", accumulator.dtype)], [gradient], 1);
+      first.add(graph.write("AssignVariableOp", assignAttributes(accumulator), accumulator, own));
       graph.forget(accumulator);
     }
     later.add(graph.write("AssignAddVariableOp", dtypeOf(accumulator), accumulator, [gradient]));

@@ -78,10 +78,7 @@ export class CapturedStage implements StageExecutor {
     targets: readonly Value[],
     workload: Workload,
   ): Value[] {
-    const program = this.#program(workload) as TrainProgram;
-    const frame = this.#frame(program, microBatch, inputs, targets);
-    this.#drawRandom(program, frame, microBatch);
-    const out = program.F.call([frame]);
+    const [program, frame, out] = this.#callForward<TrainProgram>(microBatch, inputs, targets, workload);
     const outputs = Array.from(out.subarray(0, program.outputCount));
     if (program.hasResults) this.#results.push(out[program.outputCount]!);
     frame[SAVED] = out.slice(out.length - program.layout.saved.length);
@@ -140,9 +137,7 @@ export class CapturedStage implements StageExecutor {
     targets: readonly Value[],
     workload: Workload,
   ): Value[] {
-    const program = this.#program(workload) as InferenceProgram;
-    const frame = this.#frame(program, microBatch, inputs, targets);
-    const out = program.F.call([frame]);
+    const [program, frame, out] = this.#callForward<InferenceProgram>(microBatch, inputs, targets, workload);
     if (program.hasResults) this.#results.push(out[program.outputCount]!);
     this.#freeAll(frame[HANDED]);
     return Array.from(out.subarray(0, program.outputCount));
@@ -251,6 +246,26 @@ export class CapturedStage implements StageExecutor {
     this.model.dispose();
     const { weights, accumulators, statistics } = this.#variables;
     for (const variable of [...weights, ...accumulators, statistics]) variable?.dispose();
+  }
+
+  /** Runs F. What was handed over is freed if it fails: it became the stage's own. */
+  #callForward<P extends TrainProgram | InferenceProgram>(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): [program: P, frame: Frame, out: BigUint64Array] {
+    let handed = BigUint64Array.from([...inputs, ...targets] as bigint[]);
+    try {
+      const program = this.#program(workload) as P;
+      const frame = this.#frame(program, microBatch, inputs, targets);
+      handed = frame[HANDED];
+      if ("draws" in program) this.#drawRandom(program, frame, microBatch);
+      return [program, frame, program.F.call([frame])];
+    } catch (error) {
+      this.#freeAll(handed);
+      throw error;
+    }
   }
 
   #program(workload: Workload): TrainProgram | InferenceProgram {

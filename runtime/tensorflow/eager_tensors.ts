@@ -3,16 +3,27 @@ import type { tf } from "../../deps.ts";
 import { byteLengthOf, type DType, type TensorSpec } from "../../ring/dtype.ts";
 import type { EngineTensors, Value } from "../../stages/executor.ts";
 import { idOf, type NodeBackend } from "./backend.ts";
+import { toTf } from "./dtypes.ts";
 import type { HandleTensors } from "./engine_tensors.ts";
+import { handleFromBytes } from "./tensor.ts";
 
 /** A `Value` is a `tf.Tensor`. */
 export class EagerTensors implements EngineTensors {
   constructor(readonly backend: NodeBackend, readonly handles: HandleTensors) {}
 
+  /**
+   * A copy on the CPU too: what ops keep beyond the backward (a gradient that accumulates, a tensor that a layer
+   * holds on to) may be a view of what they were given.
+   */
   receive(spec: TensorSpec, payload: Uint8Array<SharedArrayBuffer>): { value: Value; inPlace: boolean } {
-    const { value, inPlace } = this.handles.receive(spec, payload);
-    const metadata = this.backend.binding.adoptHandle(value as bigint);
-    return { value: this.backend.createOutputTensor(metadata), inPlace };
+    const { context } = this.handles;
+    const handle = context.device
+      ? this.handles.receive(spec, payload).value as bigint
+      : handleFromBytes(context, toTf(spec.dtype), spec.shape, payload);
+    return {
+      value: this.backend.createOutputTensor(this.backend.binding.adoptHandle(handle)),
+      inPlace: false,
+    };
   }
 
   specOf(value: Value): TensorSpec {

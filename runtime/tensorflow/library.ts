@@ -65,6 +65,7 @@ export function openTensorflow(paths: LibraryPaths): Tensorflow {
       pin(paths.framework, 0);
       pin(paths.cc, 0);
     });
+    leaveAtOnce();
   }
   return Deno.dlopen(paths.cc, tensorflowSymbols).symbols;
 }
@@ -91,6 +92,16 @@ function pin(path: string, flags: number): void {
       `Cannot open ${path}: ${message ? Deno.UnsafePointerView.getCString(message) : "unknown error"}`,
     );
   }
+}
+
+/**
+ * Lets the process end without the exit handlers registered so far, with its exit code: those of TensorFlow would
+ * take apart what other threads still compute with, and these would abort the process. Handlers run last in,
+ * first out, and `on_exit` hands the exit code to this one: `_exit` takes it.
+ */
+function leaveAtOnce(): void {
+  const c = openLibc();
+  c.on_exit(c.dlsym(0n, cstring("_exit")), 0n);
 }
 
 /**

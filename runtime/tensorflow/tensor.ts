@@ -62,8 +62,8 @@ export function newHandle(
 }
 
 /**
- * Makes a handle of a tensor of strings and gives that up. TensorFlow does not free the long strings that were
- * put into a tensor from outside, only those that its own ops made.
+ * Makes a handle of a tensor of strings and gives that up. Deleting a `TF_Tensor` frees its long strings only if
+ * nothing else holds it by then: the handle is one of a copy.
  */
 function ownStrings(context: Context, tensor: bigint): bigint {
   const { tf, status } = context;
@@ -73,9 +73,6 @@ function ownStrings(context: Context, tensor: bigint): bigint {
     return execute(context, "DeepCopy", [typeAttr("T", TF_STRING)], [given], 1)[0]!;
   } finally {
     tf.TFE_DeleteTensorHandle(given);
-    const data = tf.TF_TensorData(tensor);
-    const count = Number(tf.TF_TensorElementCount(tensor));
-    for (let i = 0; i < count; i++) tf.TF_StringDealloc(data + BigInt(i * TSTRING_BYTES));
     tf.TF_DeleteTensor(tensor);
   }
 }

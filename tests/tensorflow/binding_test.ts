@@ -1,9 +1,12 @@
 /** Tests of the binding: attributes, errors, what is freed when, and what a capture has no values for. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import type { OpAttribute } from "../../runtime/tensorflow/attributes.ts";
+import { type OpAttribute, typeAttr } from "../../runtime/tensorflow/attributes.ts";
+import { CapturedFunction } from "../../runtime/tensorflow/captured_function.ts";
 import { TensorflowError } from "../../runtime/tensorflow/context.ts";
-import { CaptureError, GraphRecorder } from "../../runtime/tensorflow/graph_recorder.ts";
+import { CaptureError, GraphRecorder, type GraphTensor } from "../../runtime/tensorflow/graph_recorder.ts";
+import { readHandle } from "../../runtime/tensorflow/tensor.ts";
+import { assignAttributes, Variable } from "../../runtime/tensorflow/variable.ts";
 import { engine, numbers, testTidy } from "./engine.ts";
 import { captured, decode, type Given, type Made, run } from "./ops.ts";
 
@@ -156,6 +159,56 @@ testTidy("gather refuses an index out of range, and takes legal ones", () => {
   const rows = tf.gather(tf.tensor2d([[1, 2], [3, 4]]), tf.tensor2d([[1], [0]], [2, 1], "int32"), 1, 1);
   assert.deepEqual(rows.arraySync(), [[2], [3]]);
   assert.deepEqual(tf.gather(tf.tensor1d([true, false], "bool"), tf.tensor1d([1], "int32")).dtype, "bool");
+});
+
+testTidy("gather records any dtype", () => {
+  const { binding, context } = engine;
+  const recorder = new GraphRecorder(context, "gather");
+  const tables = [tf.tensor1d([5, 6, 7], "int32"), tf.tensor1d([true, false], "bool"), tf.tensor1d([1, 2])];
+  const made = binding.record(recorder, () => tables.map((t) => tf.gather(t, tf.tensor1d([1, 0], "int32"))));
+  assert.deepEqual(made.map(({ dtype }) => dtype), ["int32", "bool", "float32"]);
+  tf.dispose(made);
+  recorder.dispose();
+  binding.endCapture();
+});
+
+testTidy("writes and reads of a variable run in the order in which they were recorded", () => {
+  const { context, binding } = engine;
+  const variable = new Variable(context, "v", { shape: [2], dtype: "float32" });
+  variable.assign(Float32Array.of(1, 2));
+  const recorder = new GraphRecorder(context, "order");
+  const constant = (...values: number[]) => {
+    const id = binding.createTensor([values.length], 1, Float32Array.from(values));
+    const tensor = binding.record(recorder, () => binding.resolve(id));
+    binding.deleteTensor(id);
+    return tensor;
+  };
+  const write = (value: GraphTensor) =>
+    recorder.write("AssignVariableOp", assignAttributes(variable), variable, [value]);
+  const first = recorder.read(variable);
+  // The first value takes longer to compute than the second.
+  let slow = constant(3, 4);
+  for (let i = 0; i < 5; i++) slow = recorder.op("Neg", [typeAttr("T", 1)], [slow], 1)[0]!;
+  write(slow);
+  const between = recorder.read(variable);
+  assert.notEqual(between, first);
+  write(constant(5, 6));
+  const last = recorder.read(variable);
+  assert.equal(recorder.read(variable), last);
+  const f = new CapturedFunction(recorder, [first, between, last]);
+  const [once, twice] = [1, 2].map(() => {
+    const handles = f.call(BigUint64Array.of(variable.handle));
+    const values = Array.from(handles, (handle) => [...readHandle(context, handle) as Float32Array]);
+    for (const handle of handles) context.tf.TFE_DeleteTensorHandle(handle);
+    return { handles, values };
+  });
+  assert.deepEqual(once!.values, [[1, 2], [-3, -4], [5, 6]]);
+  assert.deepEqual(twice!.values, [[5, 6], [-3, -4], [5, 6]]);
+  assert.notEqual(once!.handles, twice!.handles);
+  f.dispose();
+  recorder.dispose();
+  binding.endCapture();
+  variable.dispose();
 });
 
 testTidy("a tensor is disposed once; what was disposed is named", () => {

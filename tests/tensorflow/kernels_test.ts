@@ -5,7 +5,9 @@ import {
   type ConvolutionPart,
   type Lowering,
   lowering,
+  possibleLowerings,
   setLowerings,
+  withLowering,
 } from "../../runtime/tensorflow/kernels/lowering.ts";
 import { runKernel } from "../../stages/tfjs.ts";
 import { close } from "./compare.ts";
@@ -42,12 +44,12 @@ const CONVOLUTIONS: Convolution[] = [
   { x: [4, 6, 5, 3], filter: [1, 1, 3, 4], strides: [2, 1], runs: ["matmul", "matmul", "matmul"] },
   { x: [1, 5, 6, 3], filter: [1, 1, 3, 4], strides: [1, 3], runs: ["matmul", "matmul", "matmul"] },
   { x: [3, 7, 9, 2], filter: [1, 1, 2, 2], strides: 3, runs: ["matmul", "matmul", "matmul"] },
+  { x: [1, 5, 7, 2], filter: [1, 1, 2, 3], strides: [2, 3], runs: ["matmul", "matmul", "matmul"] },
   { x: [2, 6, 9, 2], filter: [1, 1, 2, 2], strides: 3, pad: "valid", runs: ["matmul", "matmul", "matmul"] },
   // many channels in, few out: transposed first, unless strided
   { x: [2, 3, 3, 512], filter: [1, 1, 512, 8], runs: ["matmul", "matmul", "transposed"] },
-  { x: [1, 2, 1, 513], filter: [1, 1, 513, 256], runs: ["matmul", "matmul", "transposed"] },
+  { x: [1, 2, 1, 513], filter: [1, 1, 513, 3], runs: ["matmul", "matmul", "transposed"] },
   { x: [1, 4, 4, 512], filter: [1, 1, 512, 8], strides: 2, runs: ["matmul", "matmul", "matmul"] },
-  { x: [1, 2, 2, 512], filter: [1, 1, 512, 257], runs: ["matmul", "matmul", "matmul"] },
   // padded: a product would miss the border
   { x: [2, 4, 3, 4], filter: [1, 1, 4, 3], pad: 1, runs: ["plain", "plain", "plain"] },
   // 3x3 over few pixels: patches
@@ -100,8 +102,8 @@ const CONVOLUTIONS: Convolution[] = [
   },
 ];
 
-function attributes({ strides = 1, pad = "valid", dilations = 1 }: Convolution, dataFormat = "NHWC") {
-  return { strides, pad, dilations, dataFormat, dimRoundingMode: undefined };
+function attributes({ strides = 1, pad = "valid", dilations = 1 }: Convolution) {
+  return { strides, pad, dilations, dataFormat: "NHWC", dimRoundingMode: undefined };
 }
 
 function infoOf(convolution: Convolution, dataFormat: "NHWC" | "NCHW" = "NHWC"): tf.backend_util.Conv2DInfo {
@@ -118,9 +120,10 @@ function infoOf(convolution: Convolution, dataFormat: "NHWC" | "NCHW" = "NHWC"):
   );
 }
 
+const PARTS: readonly ConvolutionPart[] = ["forward", "inputGradient", "filterGradient"];
+
 function lowerings(info: tf.backend_util.Conv2DInfo): Lowering[] {
-  const parts: ConvolutionPart[] = ["forward", "inputGradient", "filterGradient"];
-  return parts.map((part) => lowering(info, part));
+  return PARTS.map((part) => lowering(info, part));
 }
 
 function describe({ x, filter, strides = 1, pad = "valid" }: Convolution): string {
@@ -128,30 +131,37 @@ function describe({ x, filter, strides = 1, pad = "valid" }: Convolution): strin
   return `${height}x${width} of [${x}] to ${out}, strides ${strides}, padding ${JSON.stringify(pad)}`;
 }
 
-/** Forward and both gradients, as arrays. */
-function compute(convolution: Convolution, dataFormat = "NHWC"): Record<ConvolutionPart, Float32Array> {
+/** Forward and both gradients, or some of them, as arrays. */
+function compute(
+  convolution: Convolution,
+  parts: readonly ConvolutionPart[] = PARTS,
+): Partial<Record<ConvolutionPart, Float32Array>> {
   const { x: inputShape, filter: filterShape } = convolution;
-  const attrs = attributes(convolution, dataFormat);
+  const attrs = attributes(convolution);
   return tf.tidy(() => {
     const [x, filter] = [random(inputShape, 1), random(filterShape, 2)];
-    const y = runKernel(tf.Conv2D, { x, filter }, attrs)[0]!;
-    const dy = random(y.shape, 3);
-    const dx = runKernel(tf.Conv2DBackpropInput, { dy, filter }, { ...attrs, inputShape })[0]!;
-    const dw = runKernel(tf.Conv2DBackpropFilter, { x, dy }, { ...attrs, filterShape })[0]!;
-    assert.deepEqual(dx.shape, inputShape);
-    assert.deepEqual(dw.shape, filterShape);
-    const values = (t: tf.Tensor) => t.dataSync() as Float32Array;
-    return { forward: values(y), inputGradient: values(dx), filterGradient: values(dw) };
+    const dy = random(infoOf(convolution).outShape, 3);
+    const run = {
+      forward: () => runKernel(tf.Conv2D, { x, filter }, attrs)[0]!,
+      inputGradient: () => runKernel(tf.Conv2DBackpropInput, { dy, filter }, { ...attrs, inputShape })[0]!,
+      filterGradient: () => runKernel(tf.Conv2DBackpropFilter, { x, dy }, { ...attrs, filterShape })[0]!,
+    };
+    const shapes = { forward: dy.shape, inputGradient: inputShape, filterGradient: filterShape };
+    return Object.fromEntries(parts.map((part) => {
+      const made = run[part]();
+      assert.deepEqual(made.shape, shapes[part]);
+      return [part, made.dataSync() as Float32Array];
+    }));
   });
 }
 
 function closeAll(
-  actual: Record<ConvolutionPart, Float32Array>,
-  expected: Record<ConvolutionPart, Float32Array>,
+  actual: Partial<Record<ConvolutionPart, Float32Array>>,
+  expected: Partial<Record<ConvolutionPart, Float32Array>>,
   what: string,
 ): void {
   for (const [part, values] of Object.entries(expected)) {
-    close(actual[part as ConvolutionPart], values, 1e-5, `${part} against ${what}`);
+    close(actual[part as ConvolutionPart]!, values, 1e-5, `${part} against ${what}`);
   }
 }
 
@@ -162,7 +172,14 @@ for (const convolution of CONVOLUTIONS) {
     setLowerings(false);
     try {
       assert.deepEqual(lowerings(infoOf(convolution)), ["plain", "plain", "plain"]);
-      closeAll(lowered, compute(convolution), "the plain op");
+      const plain = compute(convolution);
+      closeAll(lowered, plain, "the plain op");
+      for (const part of PARTS) {
+        for (const wanted of possibleLowerings(infoOf(convolution), part)) {
+          const made = withLowering(wanted, () => compute(convolution, [part]));
+          closeAll(made, { [part]: plain[part] }, `the plain op, as ${wanted}`);
+        }
+      }
     } finally {
       setLowerings(true);
     }
@@ -194,6 +211,33 @@ test("every lowering of every part is among the convolutions that are tried", ()
   assert.deepEqual(tried(2), ["im2col", "matmul", "plain", "taps", "transposed"]);
 });
 
+test("the rule's edges lie where they were measured", () => {
+  const filterGradient = (x: Shape, filter: Shape) =>
+    lowering(infoOf({ x, filter, pad: "same", runs: ["plain", "plain", "plain"] }), "filterGradient");
+  assert.equal(filterGradient([1, 2, 2, 512], [1, 1, 512, 256]), "transposed");
+  assert.equal(filterGradient([1, 2, 2, 512], [1, 1, 512, 257]), "matmul");
+  assert.equal(filterGradient([1, 2, 2, 511], [1, 1, 511, 256]), "matmul");
+  assert.equal(filterGradient([1, 8, 8, 128], [3, 3, 128, 8]), "im2col");
+  assert.equal(filterGradient([1, 8, 8, 127], [3, 3, 127, 8]), "taps");
+  const inputGradient = (x: Shape) =>
+    lowering(
+      infoOf({ x, filter: [3, 3, x[3], 8], pad: "same", runs: ["plain", "plain", "plain"] }),
+      "inputGradient",
+    );
+  assert.equal(inputGradient([1, 4, 4, 64]), "im2col");
+  assert.equal(inputGradient([1, 4, 4, 63]), "plain");
+  assert.equal(inputGradient([1, 4, 5, 511]), "plain");
+  assert.equal(inputGradient([2, 8, 8, 512]), "im2col");
+  assert.equal(inputGradient([3, 8, 8, 512]), "plain");
+});
+
+test("a lowering that the rule takes is among those that are possible", () => {
+  for (const convolution of CONVOLUTIONS) {
+    const info = infoOf(convolution);
+    PARTS.forEach((part, i) => assert.ok(possibleLowerings(info, part).includes(convolution.runs[i]!)));
+  }
+});
+
 test("channels first is never lowered", () => {
   const like: Convolution = { x: [1, 16, 2, 2], filter: [1, 1, 16, 2], runs: ["plain", "plain", "plain"] };
   assert.deepEqual(lowerings(infoOf(like, "NCHW")), like.runs);
@@ -218,17 +262,17 @@ testTidy("a dilated convolution is never lowered, and its gradients are its tran
       ];
       return tf.tidy(() => tf.conv2d(x, filter, 1, pad, "NHWC", 2).dataSync());
     };
-    close(ours.forward, await onCpu(() => tf.tidy(forward)), 1e-5, "forward");
+    close(ours.forward!, await onCpu(() => tf.tidy(forward)), 1e-5, "forward");
     adjoint(convolution, ours);
   }
 });
 
 /** <dy, conv(v, w)> = <dx, v> = <dw, w> for any v and w: the gradients of a bilinear map. */
-function adjoint({ x, filter }: Convolution, made: Record<ConvolutionPart, Float32Array>): void {
+function adjoint({ x, filter }: Convolution, made: ReturnType<typeof compute>): void {
   const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, v, i) => sum + v * b[i]!, 0);
-  const dy = numbers(made.forward.length, 3);
-  const all = dot(dy, made.forward);
+  const dy = numbers(made.forward!.length, 3);
+  const all = dot(dy, made.forward!);
   const size = (shape: number[]) => shape.reduce((a, b) => a * b, 1);
-  close([dot(made.inputGradient, numbers(size(x), 1))], [all], 1e-4, "<dx, x>");
-  close([dot(made.filterGradient, numbers(size(filter), 2))], [all], 1e-4, "<dw, w>");
+  close([dot(made.inputGradient!, numbers(size(x), 1))], [all], 1e-4, "<dx, x>");
+  close([dot(made.filterGradient!, numbers(size(filter), 2))], [all], 1e-4, "<dw, w>");
 }

@@ -74,7 +74,10 @@ function hashWeights(model: tf.LayersModel): void {
     for (const weight of layer.weights) {
       const count = weight.shape.reduce((a, b) => a * b, 1);
       const [scale, shift] = /variance|gamma/.test(weight.originalName) ? [0.25, 1] : [0.4, 0];
-      const values = numbers(count, seed++).map((v) => v * scale + shift);
+      const hashed = numbers(count, seed++);
+      const values = weight.dtype === "int32"
+        ? Int32Array.from(hashed, (v) => Math.floor(v * 2 ** 30) + 1) // more digits than a float has
+        : hashed.map((v) => v * scale + shift);
       tf.tidy(() => void weight.write(tf.tensor(values, weight.shape, weight.dtype)));
     }
   }
@@ -114,7 +117,7 @@ export class Stages {
   step(inputs: Host[], targets: Host[], options: StepOptions = {}): number[] {
     const batchSize = inputs[0]!.shape[0]!;
     const { sizes = [batchSize], split = false, weightBatch = 1, alternate = false } = options;
-    const microBatches = cut(sizes, batchSize, this.#iteration);
+    const microBatches = cut(sizes, batchSize, options.scalars?.iteration ?? this.#iteration);
     for (const microBatch of microBatches) {
       this.forward(microBatch, inputs, targets, { split, weightBatches: [weightBatch] });
       if (alternate) this.#backward(microBatch.index, split);

@@ -1,7 +1,7 @@
 /** What Stagger calls of the C library. @module */
 import { BUFFER, HANDLE } from "./types.ts";
 
-/** `dlfcn.h`, `sched.h`, `string.h`, `malloc.h`, `unistd.h`, `fcntl.h`. */
+/** `dlfcn.h`, `sched.h`, `string.h`, `stdlib.h`, `malloc.h`, `unistd.h`, `fcntl.h`. */
 export const libcSymbols = {
   dlopen: { parameters: [BUFFER, "i32"], result: HANDLE },
   dlsym: { parameters: [HANDLE, BUFFER], result: HANDLE },
@@ -10,6 +10,7 @@ export const libcSymbols = {
   memcpyOut: { name: "memcpy", parameters: [BUFFER, HANDLE, "usize"], result: HANDLE },
   sched_setaffinity: { parameters: ["i32", "usize", BUFFER], result: "i32" },
   sched_getaffinity: { parameters: ["i32", "usize", BUFFER], result: "i32" },
+  on_exit: { parameters: [HANDLE, HANDLE], result: "i32" },
   dup: { parameters: ["i32"], result: "i32" },
   dup2: { parameters: ["i32", "i32"], result: "i32" },
   open: { parameters: [BUFFER, "i32"], result: "i32" },

@@ -10,7 +10,6 @@ export const tfTensorSymbols = {
   TF_TensorElementCount: { parameters: [HANDLE], result: "i64" },
   TF_StringInit: { parameters: [HANDLE], result: "void" },
   TF_StringCopy: { parameters: [HANDLE, BUFFER, "usize"], result: "void" },
-  TF_StringDealloc: { parameters: [HANDLE], result: "void" },
   TF_StringGetDataPointer: { parameters: [HANDLE], result: POINTER },
   TF_StringGetSize: { parameters: [HANDLE], result: "usize" },
 } as const;
