@@ -19,7 +19,13 @@ export type { DistributeOptions, ResolvedOptions, StrategyName } from "./runtime
 export type { Trainer } from "./runtime/trainer.ts";
 export type { BatchedData, CompileArgs, Data, EvaluateArgs, FitArgs } from "./runtime/trainer_args.ts";
 export type { Callbacks } from "./runtime/callbacks.ts";
-export type { Prediction, StageCounters, TraceEvent, WorkerDevice, WorkerEngine } from "./runtime/protocol.ts";
+export type {
+  Prediction,
+  StageCounters,
+  TraceEvent,
+  WorkerDevice,
+  WorkerEngine,
+} from "./runtime/protocol.ts";
 export type { RingCounters } from "./ring/ring.ts";
 export type { Action, ActionKind } from "./runtime/schedules/action.ts";
 export type { LibraryPaths } from "./runtime/tensorflow/library.ts";

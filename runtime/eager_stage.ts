@@ -5,7 +5,7 @@
  */
 import { tf } from "../deps.ts";
 import { sizeOf } from "../ring/dtype.ts";
-import type { RandomSource } from "../stages/context.ts";
+import type { BatchStatistics, RandomSource } from "../stages/context.ts";
 import type { LayerCost } from "../stages/balance.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../stages/executor.ts";
 import type { StageWeight } from "../stages/stage_config.ts";
@@ -44,7 +44,7 @@ export class EagerStage implements StageExecutor {
   /** By position in the stage's weights. */
   readonly #gradients = new Map<number, tf.Tensor>();
   readonly #slots = new Map<number, tf.Tensor[]>();
-  #statistics: { layer: string; sums: tf.Tensor[] }[] = [];
+  #statistics: { layer: BatchStatistics["layer"]; sums: tf.Tensor[] }[] = [];
   #results: tf.Tensor | undefined;
   #profile: EagerProfile | undefined;
 
@@ -324,7 +324,7 @@ export class EagerStage implements StageExecutor {
   }
 
   #addStatistics(
-    statistics: readonly { layer: string; mean: tf.Tensor; variance: tf.Tensor }[],
+    statistics: readonly BatchStatistics[],
     share: tf.Tensor,
   ): void {
     tf.tidy(() => {
@@ -342,11 +342,10 @@ export class EagerStage implements StageExecutor {
   /** As the captured update does: the variance of the batch is that within micro-batches and that of their means. */
   #moveStatistics(): void {
     for (const { layer, sums: [mean, square, within] } of this.#statistics) {
-      const norm = this.model.batchNorms.get(layer)!;
       const variance = tf.add(within!, tf.maximum(tf.sub(square!, tf.square(mean!)), 0));
-      for (const [target, value] of [[norm.movingMean, mean!], [norm.movingVariance, variance]] as const) {
+      for (const [target, value] of [[layer.movingMean, mean!], [layer.movingVariance, variance]] as const) {
         const old = target.val;
-        old.assign(tf.sub(old, tf.mul(tf.sub(old, value), 1 - norm.momentum)));
+        old.assign(tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum)));
       }
     }
   }

@@ -1,9 +1,10 @@
 /** What a stage's layers may ask about the forward that runs them. @module */
 import type { tf } from "../deps.ts";
+import type { BatchNormalizationFields } from "./layers/batch_normalization.ts";
 
 /** Mean and biased variance of one BatchNorm's input over one micro-batch, each of shape `[channels]`. */
 export interface BatchStatistics {
-  readonly layer: string;
+  readonly layer: BatchNormalizationFields;
   readonly mean: tf.Tensor;
   readonly variance: tf.Tensor;
 }

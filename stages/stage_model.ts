@@ -2,7 +2,6 @@
 import { tf } from "../deps.ts";
 import { type BatchStatistics, type RandomSource, withContext } from "./context.ts";
 import { type GraphLayer, refKey } from "./graph.ts";
-import type { BatchNormalizationFields } from "./layers/batch_normalization.ts";
 import { registerLayers } from "./layers/register.ts";
 import type { ResolvedLosses } from "./losses.ts";
 import type { StageConfig, StageWeight } from "./stage_config.ts";
@@ -35,7 +34,6 @@ export interface LayerProbe {
 export class StageModel {
   readonly model: tf.LayersModel;
   readonly weights: readonly BoundWeight[];
-  readonly batchNorms: ReadonlyMap<string, BatchNormalizationFields>;
   /** The layer that computes right now: errors name it. */
   currentLayer: string | undefined;
   probe: LayerProbe | undefined;
@@ -52,7 +50,6 @@ export class StageModel {
       spec,
       variable: sameShape(spec, this.#variable(spec)),
     }));
-    this.batchNorms = new Map(this.#batchNorms());
   }
 
   /** Weights that are trained. */
@@ -211,19 +208,6 @@ export class StageModel {
     const { name } = specs[index]!;
     const nth = specs.slice(0, index).filter((w) => w.name === name).length;
     return weights.filter((w) => w.originalName === name)[nth] ?? weights[index];
-  }
-
-  *#batchNorms(
-    layers: Iterable<Layer> = this.#layers.values(),
-  ): Generator<[string, BatchNormalizationFields]> {
-    for (const layer of layers) {
-      if (layer.getClassName() === "BatchNormalization") {
-        yield [layer.name, layer as unknown as BatchNormalizationFields];
-      }
-      const { layers: nested, layer: wrapped } = layer as unknown as { layers?: Layer[]; layer?: Layer };
-      if (Array.isArray(nested)) yield* this.#batchNorms(nested);
-      if (wrapped) yield* this.#batchNorms([wrapped]);
-    }
   }
 }
 

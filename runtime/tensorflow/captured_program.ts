@@ -48,7 +48,7 @@ export interface StageVariables {
 
 /** One call of a BatchNorm layer in a forward. */
 export interface StatisticsCall {
-  readonly layer: string;
+  readonly layer: BatchStatistics["layer"];
   readonly channels: number;
 }
 

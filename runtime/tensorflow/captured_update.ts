@@ -253,18 +253,17 @@ export class CapturedUpdate {
     const varianceAll = tf.add(withinAll!, tf.maximum(tf.sub(squareAll!, tf.square(meanAll!)), 0));
     let at = 0;
     for (const { layer, channels } of statisticsOrder) {
-      const norm = this.#model.batchNorms.get(layer)!;
       const move = (target: unknown, all: tf.Tensor) => {
         const variable = weights[this.#model.weights.findIndex((w) => w.variable === target)]!;
         const old = tensor(graph.read(variable));
         const value = tf.slice(all, [at], [channels]);
-        const moved = tf.sub(old, tf.mul(tf.sub(old, value), 1 - norm.momentum));
+        const moved = tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum));
         graph.write("AssignVariableOp", assignAttributes(variable), variable, [
           binding.resolve(idOf(this.#backend, moved)),
         ]);
       };
-      move(norm.movingMean, meanAll!);
-      move(norm.movingVariance, varianceAll);
+      move(layer.movingMean, meanAll!);
+      move(layer.movingVariance, varianceAll);
       at += channels;
     }
     this.#zero(graph, statistics);

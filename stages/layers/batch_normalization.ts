@@ -11,7 +11,6 @@ import { only } from "./only.ts";
 
 /** The fields that a stage reads of a BatchNormalization layer. */
 export interface BatchNormalizationFields {
-  readonly name: string;
   readonly axis: number;
   readonly momentum: number;
   readonly epsilon: number;
@@ -36,7 +35,7 @@ export function batchNormalization(): LayerClass {
         const fields = this as unknown as BatchNormalizationFields;
         const [y, mean, variance] = normalize(only(inputs), fields);
         // The statistics outlive this tidy: the stage accumulates them.
-        forward.statistics.push({ layer: fields.name, mean: tf.keep(mean), variance: tf.keep(variance) });
+        forward.statistics.push({ layer: fields, mean: tf.keep(mean), variance: tf.keep(variance) });
         return y;
       });
     }

@@ -93,3 +93,20 @@ export function worstDifference(a: readonly Float32Array[], b: readonly Float32A
   });
   return worst;
 }
+
+/** `[6] -> [2]` through two nested models whose layers, BatchNorm among them, have the same names. */
+export function twinNet(): tf.LayersModel {
+  const twin = (units: number, inputShape: [number], seed: number) => {
+    const kernelInitializer = tf.initializers.glorotUniform({ seed });
+    return tf.sequential({
+      layers: [
+        tf.layers.dense({ units, inputShape, kernelInitializer, activation: "tanh", name: "dense" }),
+        tf.layers.batchNormalization({ name: "norm", momentum: 0.8 }),
+      ],
+    });
+  };
+  const kernelInitializer = tf.initializers.glorotUniform({ seed: 9 });
+  return tf.sequential({
+    layers: [twin(5, [6], 7), twin(5, [5], 8), tf.layers.dense({ units: 2, kernelInitializer })],
+  });
+}

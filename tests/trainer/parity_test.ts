@@ -4,7 +4,16 @@ import { tf } from "../../deps.ts";
 import { distribute } from "../../runtime/distribute.ts";
 import type { CompileArgs } from "../../runtime/trainer_args.ts";
 import { needsTensorflow } from "./engine.ts";
-import { classes, denseNet, images, residualNet, sequenceNet, weightsOf, worstDifference } from "./models.ts";
+import {
+  classes,
+  denseNet,
+  images,
+  residualNet,
+  sequenceNet,
+  twinNet,
+  weightsOf,
+  worstDifference,
+} from "./models.ts";
 
 interface Case {
   readonly name: string;
@@ -46,6 +55,17 @@ const CASES: Case[] = [
     optimizer: () => tf.train.adam(0.01),
     metrics: ["accuracy"],
     tolerance: 1e-3, // Adam's first steps are signs of gradients, whatever their size
+  },
+  {
+    name: "two nested models whose layers have the same names",
+    model: twinNet,
+    data: () => ({
+      x: tf.randomNormal([SAMPLES, 6], 3, 2, "float32", 1),
+      y: tf.randomNormal([SAMPLES, 2], 0, 1, "float32", 2),
+    }),
+    loss: "meanSquaredError",
+    optimizer: () => tf.train.sgd(0.05),
+    tolerance: 1e-3, // a bias ahead of BatchNorm is rounding alone
   },
   {
     name: "a net with regularizers and RMSProp",
