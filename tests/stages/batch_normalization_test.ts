@@ -63,7 +63,7 @@ for (const [label, shape, config] of CASES) {
       assert.deepEqual(moving(), before, "the running statistics are the stage's to move");
       const [{ layer, mean, variance }] = context.statistics as [typeof context.statistics[0]];
       assert.equal(context.statistics.length, 1);
-      assert.equal(layer, ours.name);
+      assert.equal(layer, ours);
       const axes = shape.map((_, i) => i).filter((i) => i !== axis);
       const moments = tf.moments(x, axes);
       near(mean, moments.mean, "mean");
