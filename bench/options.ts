@@ -57,7 +57,8 @@ const OPTIONS = {
 export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
 
 Usage: deno task bench [resnet50] [options]
-       deno task bench convolutions [--size N] [--batch N]   the ways in which ResNet50's convolutions can run
+       deno task bench convolutions [--size N] [--batch N]   each way in which ResNet50's convolutions can run,
+                                                             for a micro-batch of N samples (4)
 
   --size N             images of N x N pixels (128, as published)
   --batch N            samples in an optimizer step (32; with --full 120)
@@ -93,17 +94,22 @@ export function readOptions(args: string[]): BenchOptions {
     );
   }
   const data = values.data ?? (values.full ? "synthetic" : "mnist");
-  const batch = integer("batch", values.batch ?? (values.full ? "120" : "32"), 1);
+  const command = name as BenchCommand;
+  const batch = integer(
+    "batch",
+    values.batch ?? (command === "convolutions" ? "4" : values.full ? "120" : "32"),
+    1,
+  );
   const microBatches = integer("micro-batches", values["micro-batches"], 1);
   const strategies = someOf("strategies", values.strategies, BENCH_STRATEGIES);
-  if (strategies.includes("pipeline") && batch < microBatches) {
+  if (command === "resnet50" && strategies.includes("pipeline") && batch < microBatches) {
     throw new RangeError(
       `Cannot cut a batch of ${batch} into ${microBatches} micro-batches: expected --batch >= --micro-batches; ` +
         `give a larger --batch or fewer --micro-batches`,
     );
   }
   return {
-    command: name as BenchCommand,
+    command,
     size: integer("size", values.size, 1),
     batch,
     microBatches,

@@ -94,7 +94,11 @@ export async function compareResnet50(
     }
     if (options.torch && !stopped()) {
       progress.phase("starting torch", 30);
-      peers = await startTorchPeers(options.torch, { ...options, devices: names.length }, progress);
+      peers = await startTorchPeers(options.torch, {
+        ...options,
+        devices: names.length,
+        pipeline: options.strategies.includes("pipeline"),
+      }, progress);
     }
     progress.phase("training in turn", 100);
     let failure: unknown;

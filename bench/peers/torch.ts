@@ -12,6 +12,8 @@ export interface TorchOptions {
   readonly microBatches: number;
   /** How many stages. */
   readonly devices: number;
+  /** Whether to start a pipeline too. */
+  readonly pipeline: boolean;
 }
 
 /** Children of the model before which its pipeline may be cut: the residual blocks. */
@@ -20,7 +22,7 @@ const LAST_BLOCK = 19;
 /** Where the search for torch's best cut begins, as a share of the blocks. */
 const CUTS_TRIED = [7, 8, 9, 10, 11, 12];
 
-/** Starts `torch.single` and, with several devices, `torch.pipeline` at its best cut. */
+/** Starts `torch single` and, if it is wanted and there are two devices, `torch pipeline` at its best cut. */
 export async function startTorchPeers(
   python: string,
   options: TorchOptions,
@@ -29,7 +31,7 @@ export async function startTorchPeers(
   progress.tick(0.05, "torch single");
   const single = await TorchPeer.start(python, "torch single", "single", options);
   await single.step(false);
-  if (options.devices !== 2) return [single];
+  if (!options.pipeline || options.devices !== 2) return [single];
   const pipeline = await TorchPeer.start(python, "torch pipeline", "pipeline", options);
   let best = { cut: 0, seconds: Infinity };
   for (const [i, cut] of CUTS_TRIED.entries()) {
@@ -49,24 +51,26 @@ export class TorchPeer {
   readonly #child: Deno.ChildProcess;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #lines: AsyncGenerator<string>;
+  readonly #lastWords: Promise<string>;
   #loss = NaN;
 
   private constructor(readonly name: string, child: Deno.ChildProcess, readonly batch: number) {
     this.#child = child;
     this.#writer = child.stdin.getWriter();
     this.#lines = lines(child.stdout);
+    this.#lastWords = lastWords(child.stderr);
   }
 
   /** @throws {Error} if Python or torch is not there, with what it said */
   static async start(python: string, name: string, mode: string, options: TorchOptions): Promise<TorchPeer> {
     const script = fileURLToPath(new URL("./torch_peer.py", import.meta.url));
     const { size, batch, microBatches, devices } = options;
-    const args = Object.entries({ mode, size, batch, micro: microBatches, devices });
+    const args = Object.entries({ mode, size, batch, micro: microBatches, devices, port: freePort() });
     const child = new Deno.Command(python, {
       args: [script, ...args.flatMap(([key, value]) => [`--${key}`, String(value)])],
       stdin: "piped",
       stdout: "piped",
-      stderr: "null",
+      stderr: "piped",
       cwd: tmpdir(),
     }).spawn();
     const peer = new TorchPeer(name, child, batch);
@@ -130,9 +134,21 @@ export class TorchPeer {
 
   async #answer(): Promise<unknown> {
     const { value, done } = await this.#lines.next();
-    if (done) throw new Error("it ended without an answer");
+    if (done) throw new Error(`it ended without an answer${await this.#lastWords}`);
     return JSON.parse(value);
   }
+}
+
+/** The last line that a process wrote to standard error, after a colon. */
+async function lastWords(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let last = "";
+  for await (const line of lines(stream)) last = line.trim() || last;
+  return last && `: ${last}`;
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return (listener.addr as Deno.NetAddr).port;
 }
 
 async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {

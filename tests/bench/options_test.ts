@@ -67,6 +67,11 @@ Deno.test("a batch smaller than the micro-batches is good enough without a pipel
   assert.equal(readOptions(["--batch", "4", "--strategies", "single"]).batch, 4);
 });
 
+Deno.test("convolutions are of a micro-batch: 4 samples, or what --batch says", () => {
+  assert.equal(readOptions(["convolutions"]).batch, 4);
+  assert.equal(readOptions(["convolutions", "--batch", "2"]).batch, 2);
+});
+
 Deno.test("the help text names every option and value", () => {
   for (const name of [...BENCH_STRATEGIES, ...SCHEDULES, "--json", "--torch", "--output", "convolutions"]) {
     assert.ok(HELP.includes(name), name);
