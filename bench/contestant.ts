@@ -151,6 +151,7 @@ function timelineEvents({ action, start, end, wait }: TraceEvent, zero: number):
   const work = {
     kind: action.kind,
     microBatch: action.microBatch,
+    count: action.count,
     start: from + wait,
     end: end - zero,
   };

@@ -56,6 +56,8 @@ export interface TimelineEvent {
   readonly kind: string;
   /** Micro-batch; -1 where none applies. */
   readonly microBatch: number;
+  /** How many in one call, counted from `microBatch`; 1 unless given. */
+  readonly count?: number;
   /** Milliseconds from the step's start. */
   readonly start: number;
   readonly end: number;

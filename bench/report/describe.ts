@@ -2,10 +2,15 @@
 import type { BenchResults, MachineInfo, Resnet50Results } from "../results.ts";
 
 /** "ResNet50, 64x64 images, batch 32 in 8 micro-batches, ..." */
-export function describeSettings({ settings }: Resnet50Results): string {
-  const { size, batch, microBatches, classes, loss, data, steps } = settings;
-  return `ResNet50, ${size}x${size} images, batch ${batch} in ${microBatches} micro-batches, ` +
-    `${classes} classes, ${loss}, ${data} data, ${steps} steps`;
+export function describeSettings(results: Resnet50Results): string {
+  const { classes, loss, data, steps } = results.settings;
+  return `ResNet50, ${describeBatch(results)}, ${classes} classes, ${loss}, ${data} data, ${steps} steps`;
+}
+
+/** "64x64 images, batch 32 in 8 micro-batches"; nothing is cut without a pipeline. */
+export function describeBatch({ settings, pipeline }: Resnet50Results): string {
+  const { size, batch, microBatches } = settings;
+  return `${size}x${size} images, batch ${batch}${pipeline ? ` in ${microBatches} micro-batches` : ""}`;
 }
 
 /** "2 devices (cpu:0, cpu:1), engine tensorflow" */

@@ -3,7 +3,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "..
 import { PUBLISHED_RESNET50, type PublishedGain } from "../references.ts";
 import type { BenchResults, StepResults } from "../results.ts";
 import { axis, COLOURS, drawChart, FONT, HATCH, INK, legend } from "./chart.ts";
-import { describeDevices } from "./describe.ts";
+import { describeBatch, describeDevices } from "./describe.ts";
 import { type Row, rowsOf } from "./rows.ts";
 
 /** Whose figure a bar is. */
@@ -47,10 +47,9 @@ export function gainPlot(
   const width = GRID.left + GRID.right + BAND * Math.max(MIN_BANDS, slots.length);
   const band = (width - GRID.left - GRID.right) / Math.max(1, slots.length);
   const owners = (Object.keys(LOOKS) as Owner[]).filter((owner) => slots.some((bar) => bar?.owner === owner));
-  const { size, batch, microBatches } = results.resnet50!.settings;
   return drawChart({
     title: "ResNet50: gain in speed against sequential training",
-    subtitle: `${size}x${size} images, batch ${batch} in ${microBatches} micro-batches, ${
+    subtitle: `${describeBatch(results.resnet50!)}, ${
       describeDevices(results)
     }\nabove 0 is faster, +100 % is twice as fast; whiskers: the slowest and the fastest round`,
     width,

@@ -7,7 +7,7 @@ export const PAGE_STYLE = `
 @media (prefers-color-scheme: dark) { :root { --paper: #16191d; --ink: #e8eaed; --quiet: #9aa4b0;
   --line: #32383f; --band: #1e2227; --gain: #3fcb9f; --loss: #ff8f5c; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 78rem; background: var(--paper);
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 86rem; background: var(--paper);
   color: var(--ink); font: 15px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 h1 { margin: 0; font-size: 1.75rem; line-height: 1.25; }
 h2 { margin: 2.75rem 0 .6rem; font-size: 1.2rem; }

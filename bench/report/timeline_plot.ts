@@ -117,7 +117,9 @@ function seriesOf(key: string, { rows }: Timeline, span: number): Record<string,
 function labelsOf(kind: string, events: readonly TimelineEvent[], pixelsPerMs: number): string[] {
   if (kind === "wait") return events.map(() => "");
   const fits = (text: string, { start, end }: TimelineEvent) => widthOf(text) <= (end - start) * pixelsPerMs;
-  const numbers = events.map(({ microBatch }) => microBatch < 0 ? "" : String(microBatch));
+  const numbers = events.map(({ microBatch, count = 1 }) =>
+    microBatch < 0 ? "" : count > 1 ? `${microBatch}–${microBatch + count - 1}` : String(microBatch)
+  );
   const full = numbers.map((number) => kind + number);
   if (full.every((text, i) => fits(text, events[i]!))) return full;
   return numbers.map((text, i) => fits(text, events[i]!) ? text : "");

@@ -57,6 +57,15 @@ Deno.test("timelinePlot() numbers a block where that fits", async () => {
   assert.ok(!texts.includes("19"), "nothing in a very narrow one");
 });
 
+Deno.test("timelinePlot() numbers all micro-batches of one call", async () => {
+  const events: TimelineEvent[] = [
+    { kind: "W", microBatch: 0, count: 2, start: 0, end: 500 },
+    { kind: "W", microBatch: 2, count: 1, start: 500, end: 900 },
+  ];
+  const texts = textsOf(await timelinePlot({ schedule: "zb", rows: [{ device: "cpu:0", events }] }));
+  assert.deepEqual(texts.filter((text) => /^W\d/.test(text)), ["W0–1", "W2"]);
+});
+
 Deno.test("timelinePlot() hatches waits and says how much of the step they are", async () => {
   const svg = await timelinePlot(oneRow(["wait", -1, 0, 250], ["F", 0, 250, 1000]));
   const [wait] = blocksOf(svg, WAIT);
