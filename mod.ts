@@ -14,11 +14,17 @@
  */
 export { tf } from "./deps.ts";
 export { distribute } from "./runtime/distribute.ts";
-export type { ProgressReport, StepResult } from "./runtime/coordinator.ts";
+export type { ProgressReport, StepResult } from "./runtime/coordinator/coordinator.ts";
 export type { DistributeOptions, ResolvedOptions, StrategyName } from "./runtime/options.ts";
-export type { Trainer } from "./runtime/trainer.ts";
-export type { BatchedData, CompileArgs, Data, EvaluateArgs, FitArgs } from "./runtime/trainer_args.ts";
-export type { Callbacks } from "./runtime/callbacks.ts";
+export type { Trainer } from "./runtime/trainer/trainer.ts";
+export type {
+  BatchedData,
+  CompileArgs,
+  Data,
+  EvaluateArgs,
+  FitArgs,
+} from "./runtime/trainer/trainer_args.ts";
+export type { Callbacks } from "./runtime/trainer/callbacks.ts";
 export type {
   Prediction,
   StageCounters,
@@ -28,7 +34,7 @@ export type {
 } from "./runtime/protocol.ts";
 export type { RingCounters } from "./ring/ring.ts";
 export type { Action, ActionKind } from "./runtime/schedules/action.ts";
-export type { LibraryPaths } from "./runtime/tensorflow/library.ts";
+export type { LibraryPaths } from "./runtime/tensorflow/library/library.ts";
 export { StageError } from "./runtime/errors.ts";
 export type { EngineName, TensorflowOptions } from "./runtime/engines.ts";
 export type { ScheduleName } from "./runtime/schedules/schedules.ts";

@@ -2,11 +2,11 @@
 import process from "node:process";
 import { tf } from "../deps.ts";
 import type { Samples } from "../runtime/data/samples.ts";
-import type { ProgressReport, StepResult } from "../runtime/coordinator.ts";
+import type { ProgressReport, StepResult } from "../runtime/coordinator/coordinator.ts";
 import { distribute } from "../runtime/distribute.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import type { TraceEvent } from "../runtime/protocol.ts";
-import type { Trainer } from "../runtime/trainer.ts";
+import type { Trainer } from "../runtime/trainer/trainer.ts";
 import { peakDuring, residentBytes } from "./memory.ts";
 import type { StrategyResult, Timeline, TimelineEvent } from "./results.ts";
 

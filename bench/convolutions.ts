@@ -4,14 +4,14 @@
  * @module
  */
 import { tf } from "../deps.ts";
-import { pinToCore } from "../runtime/affinity.ts";
-import { allowedCores } from "../runtime/machine.ts";
-import { idOf, type NodeBackend, startBackend } from "../runtime/tensorflow/backend.ts";
-import { CapturedFunction } from "../runtime/tensorflow/captured_function.ts";
-import { Context } from "../runtime/tensorflow/context.ts";
-import { TF_FLOAT } from "../runtime/tensorflow/dtypes.ts";
-import { findTensorflow } from "../runtime/tensorflow/find.ts";
-import { type Argument, GraphRecorder } from "../runtime/tensorflow/graph_recorder.ts";
+import { pinToCore } from "../runtime/machine/affinity.ts";
+import { allowedCores } from "../runtime/machine/machine.ts";
+import { idOf, type NodeBackend, startBackend } from "../runtime/tensorflow/binding/backend.ts";
+import { CapturedFunction } from "../runtime/tensorflow/capture/captured_function.ts";
+import { Context } from "../runtime/tensorflow/binding/context.ts";
+import { TF_FLOAT } from "../runtime/tensorflow/binding/dtypes.ts";
+import { findTensorflow } from "../runtime/tensorflow/library/find.ts";
+import { type Argument, GraphRecorder } from "../runtime/tensorflow/binding/graph_recorder.ts";
 import {
   type ConvolutionPart,
   type Lowering,
@@ -20,7 +20,7 @@ import {
   setLowerings,
   withLowering,
 } from "../runtime/tensorflow/kernels/lowering.ts";
-import { newHandle } from "../runtime/tensorflow/tensor.ts";
+import { newHandle } from "../runtime/tensorflow/binding/tensor.ts";
 import { sizeOf } from "../ring/dtype.ts";
 import { engine, internals, runKernel } from "../stages/tfjs.ts";
 import { resnet50 } from "../stages/resnet50.ts";

@@ -1,5 +1,5 @@
 /** Sees to it that the engine is there before the benchmark begins. @module */
-import { setup } from "../runtime/tensorflow/setup.ts";
+import { setup } from "../runtime/tensorflow/setup/setup.ts";
 import type { Progress } from "./progress.ts";
 
 /** Fetches libtensorflow if it is missing and wanted; without it, `auto` goes on with another engine. */

@@ -7,7 +7,7 @@ import { imageFolder } from "../runtime/data/image_folder.ts";
 import { mnist } from "../runtime/data/mnist.ts";
 import type { Samples } from "../runtime/data/samples.ts";
 import { synthetic } from "../runtime/data/synthetic.ts";
-import { machineInfo } from "../runtime/machine.ts";
+import { machineInfo } from "../runtime/machine/machine.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import { resnet50 } from "../stages/resnet50.ts";
 import { Contestant, type Task } from "./contestant.ts";

@@ -1,7 +1,7 @@
 /** How a person runs Stagger's own commands. @module */
 import { fileURLToPath } from "node:url";
 
-const SCRIPTS = { setup: "./tensorflow/setup_main.ts", doctor: "./doctor_main.ts" } as const;
+const SCRIPTS = { setup: "./tensorflow/setup/main.ts", doctor: "./doctor/main.ts" } as const;
 
 /** A command as text: a task inside of a checkout, the script itself elsewhere and where Stagger is a URL. */
 export function commandLine(name: keyof typeof SCRIPTS, options = ""): string {

@@ -1,8 +1,8 @@
 /** Devices by name: `cpu:0` is the first core that this process may use, `cuda:0` the first CUDA device. @module */
 import { commandLine } from "./commands.ts";
-import { allowedCores } from "./machine.ts";
+import { allowedCores } from "./machine/machine.ts";
 import type { WorkerDevice } from "./protocol.ts";
-import { cudaState } from "./tensorflow/cuda.ts";
+import { cudaState } from "./tensorflow/library/cuda.ts";
 
 /** Most CPU devices taken when none are named: more stages than this seldom pay. */
 const MAX_DEFAULT_CORES = 4;

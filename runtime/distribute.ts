@@ -1,9 +1,9 @@
 /** The way in: a model and options make a trainer. @module */
 import { tf } from "../deps.ts";
 import { modelGraph } from "../stages/graph.ts";
-import type { ProgressReport } from "./coordinator.ts";
+import type { ProgressReport } from "./coordinator/coordinator.ts";
 import { type DistributeOptions, resolveOptions } from "./options.ts";
-import { Trainer } from "./trainer.ts";
+import { Trainer } from "./trainer/trainer.ts";
 
 /**
  * Distributes a model over devices.

@@ -1,7 +1,7 @@
 /** Which engine a run uses. @module */
 import { commandLine } from "./commands.ts";
 import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
-import { findTensorflow } from "./tensorflow/find.ts";
+import { findTensorflow } from "./tensorflow/library/find.ts";
 
 /** Names of engines; `auto` takes `tensorflow` where libtensorflow is found, else `wasm`. */
 export const ENGINES = ["auto", "tensorflow", "wasm"] as const satisfies readonly EngineName[];

@@ -9,7 +9,7 @@ import type { StageConfig } from "../stages/stage_config.ts";
 import type { Action } from "./schedules/action.ts";
 import type { StageTimes } from "./schedules/simulate.ts";
 import type { PortableFailure } from "./errors.ts";
-import type { LibraryPaths } from "./tensorflow/library.ts";
+import type { LibraryPaths } from "./tensorflow/library/library.ts";
 
 /** A device as a worker is told of it. */
 export interface WorkerDevice {

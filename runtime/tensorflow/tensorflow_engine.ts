@@ -1,14 +1,14 @@
 /** The engine "tensorflow" in a worker. @module */
 import type { WorkerDevice, WorkerEngine } from "../protocol.ts";
-import type { WorkerEngineHandle } from "../worker_engine.ts";
-import { startBackend } from "./backend.ts";
-import { CapturedStage } from "./captured_stage.ts";
-import { Context } from "./context.ts";
-import { HandleTensors } from "./engine_tensors.ts";
+import type { WorkerEngineHandle } from "../worker/worker_engine.ts";
+import { startBackend } from "./binding/backend.ts";
+import { CapturedStage } from "./capture/captured_stage.ts";
+import { Context } from "./binding/context.ts";
+import { HandleTensors } from "./binding/engine_tensors.ts";
 import { setLowerings } from "./kernels/lowering.ts";
-import { EagerStage } from "../eager_stage.ts";
-import { eagerSource } from "./random.ts";
-import { EagerTensors } from "./eager_tensors.ts";
+import { EagerStage } from "../worker/eager_stage.ts";
+import { eagerSource } from "./capture/random.ts";
+import { EagerTensors } from "./binding/eager_tensors.ts";
 
 /** Starts it on a device. @throws {Error} with what is missing, if it does not start */
 export async function startTensorflow(

@@ -2,7 +2,7 @@
  * The engine "wasm" in a worker: what runs where no libtensorflow is found. It comes from npm alone.
  * @module
  */
-import type { WorkerEngineHandle } from "../worker_engine.ts";
+import type { WorkerEngineHandle } from "../worker/worker_engine.ts";
 import { startBackend } from "./backend.ts";
 import { wasmSource } from "./random.ts";
 import { WasmStage } from "./wasm_stage.ts";

@@ -1,7 +1,7 @@
 /** A stage on the engine "wasm": it runs op by op, once it is known that each op has its kernel. @module */
 import type { LayerCost } from "../../stages/balance.ts";
 import type { ProfileInputs, Workload } from "../../stages/executor.ts";
-import { EagerStage } from "../eager_stage.ts";
+import { EagerStage } from "../worker/eager_stage.ts";
 import { checkKernels } from "./check_kernels.ts";
 
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { cudaState, hasNvidiaDriver } from "../../runtime/tensorflow/cuda.ts";
+import { cudaState, hasNvidiaDriver } from "../../runtime/tensorflow/library/cuda.ts";
 import { inFolder } from "./fake_tensorflow.ts";
 
 /** Stands in for NVIDIA's driver: `INIT` is what starting it answers. */

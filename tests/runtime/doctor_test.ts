@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
-import type { DoctorReport } from "../../runtime/doctor.ts";
-import { adviceFor } from "../../runtime/doctor_advice.ts";
-import { formatReport } from "../../runtime/doctor_text.ts";
-import { allowedCores } from "../../runtime/machine.ts";
-import { findTensorflow, type FoundTensorflow, searchTensorflow } from "../../runtime/tensorflow/find.ts";
+import type { DoctorReport } from "../../runtime/doctor/doctor.ts";
+import { adviceFor } from "../../runtime/doctor/advice.ts";
+import { formatReport } from "../../runtime/doctor/text.ts";
+import { allowedCores } from "../../runtime/machine/machine.ts";
+import {
+  findTensorflow,
+  type FoundTensorflow,
+  searchTensorflow,
+} from "../../runtime/tensorflow/library/find.ts";
 import { inFolder, writeCopy, writePair } from "./fake_tensorflow.ts";
 
-const MAIN = fileURLToPath(new URL("../../runtime/doctor_main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../runtime/doctor/main.ts", import.meta.url));
 
 function doctor(
   args: string[],

@@ -1,6 +1,6 @@
 /** A pip that makes small wheels out of nothing, for tests without network. Not a test. @module */
 import { join } from "node:path";
-import { askPython, findPython } from "../../runtime/tensorflow/python.ts";
+import { askPython, findPython } from "../../runtime/tensorflow/library/python.ts";
 import { fakeLibrary, writeText } from "./fake_tensorflow.ts";
 
 /** The interpreter itself: what stands on the path may be a script that takes long to find it. */

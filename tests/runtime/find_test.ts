@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { hasNvidiaDriver } from "../../runtime/tensorflow/cuda.ts";
-import { libraryFault } from "../../runtime/tensorflow/elf.ts";
-import { findTensorflow, searchTensorflow, TensorflowPathError } from "../../runtime/tensorflow/find.ts";
-import { findPython } from "../../runtime/tensorflow/python.ts";
+import { hasNvidiaDriver } from "../../runtime/tensorflow/library/cuda.ts";
+import { libraryFault } from "../../runtime/tensorflow/library/elf.ts";
+import {
+  findTensorflow,
+  searchTensorflow,
+  TensorflowPathError,
+} from "../../runtime/tensorflow/library/find.ts";
+import { findPython } from "../../runtime/tensorflow/library/python.ts";
 import { fakeLibrary, inFolder, writeCopy, writePair, writeText } from "./fake_tensorflow.ts";
 
 /** Nothing named, an empty cache, no Python. */

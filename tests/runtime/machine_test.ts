@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { cpuQuota, memoryLimit } from "../../runtime/cgroup.ts";
-import { allowedCores, cpuFeatures, machineInfo } from "../../runtime/machine.ts";
-import { readSystemFile } from "../../runtime/system_file.ts";
+import { cpuQuota, memoryLimit } from "../../runtime/machine/cgroup.ts";
+import { allowedCores, cpuFeatures, machineInfo } from "../../runtime/machine/machine.ts";
+import { readSystemFile } from "../../runtime/machine/system_file.ts";
 
 const onLinux = Deno.build.os === "linux";
 
@@ -75,7 +75,7 @@ Deno.test({
     // In a process of its own, whose mask may be changed.
     const program = `
       import { allowedCores } from ${
-      JSON.stringify(new URL("../../runtime/machine.ts", import.meta.url).href)
+      JSON.stringify(new URL("../../runtime/machine/machine.ts", import.meta.url).href)
     };
       const mask = new Uint8Array(1024);
       mask[${last >> 3}] = ${1 << (last & 7)};

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 
-const MAIN = fileURLToPath(new URL("../../runtime/tensorflow/setup_main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../runtime/tensorflow/setup/main.ts", import.meta.url));
 
 /** Starts `deno task setup` with a cache in `folder`, and the fake pip. */
 export function start(folder: string, args: string[], env: Record<string, string> = {}): Deno.ChildProcess {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { copyFault } from "../../runtime/tensorflow/cache.ts";
-import { findPython } from "../../runtime/tensorflow/python.ts";
-import { cudaRequirements } from "../../runtime/tensorflow/setup.ts";
-import { progressPrinter } from "../../runtime/tensorflow/setup_progress.ts";
+import { copyFault } from "../../runtime/tensorflow/library/cache.ts";
+import { findPython } from "../../runtime/tensorflow/library/python.ts";
+import { cudaRequirements } from "../../runtime/tensorflow/setup/setup.ts";
+import { progressPrinter } from "../../runtime/tensorflow/setup/progress.ts";
 import { installFakePip, installPython, pipCalls, pipProcess } from "./fake_pip.ts";
 import { alive, ended, exists, filesBelow, names, run, start, until } from "./setup_process.ts";
 import { inFolder, writeCopy, writePair, writeText } from "./fake_tensorflow.ts";

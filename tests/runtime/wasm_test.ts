@@ -5,7 +5,7 @@ import { chooseEngine } from "../../runtime/engines.ts";
 import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import type { ScheduleName } from "../../runtime/schedules/schedules.ts";
-import { findTensorflow, searchTensorflow } from "../../runtime/tensorflow/find.ts";
+import { findTensorflow, searchTensorflow } from "../../runtime/tensorflow/library/find.ts";
 import { startBackend } from "../../runtime/wasm/backend.ts";
 import { wasmSource } from "../../runtime/wasm/random.ts";
 import { startWasm } from "../../runtime/wasm/wasm_engine.ts";

@@ -1,13 +1,13 @@
 /** Tests of the schedules that one way of running keeps, against the rings that it was given. @module */
 import assert from "node:assert/strict";
 import type { MeasuredTimes } from "../../runtime/measure.ts";
-import type { LanePlan } from "../../runtime/ready_lane.ts";
-import { ReadyLane } from "../../runtime/ready_lane.ts";
+import type { LanePlan } from "../../runtime/coordinator/ready_lane.ts";
+import { ReadyLane } from "../../runtime/coordinator/ready_lane.ts";
 import { formatSchedule } from "../../runtime/schedules/action.ts";
 import { capacitiesFor, makeSchedule } from "../../runtime/schedules/schedules.ts";
 import { validate } from "../../runtime/schedules/validate.ts";
 import { timesFor } from "../../runtime/schedules/weight_batch.ts";
-import type { Workloads } from "../../runtime/workloads.ts";
+import type { Workloads } from "../../runtime/coordinator/workloads.ts";
 
 /** Stages on which a schedule of a smaller batch's own would wait for ever in the rings of the whole. */
 const TIMES: readonly MeasuredTimes[] = [

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { byteLengthOf } from "../../ring/dtype.ts";
-import { balancePartition, refinePartition } from "../../runtime/auto_partition.ts";
+import { balancePartition, refinePartition } from "../../runtime/coordinator/auto_partition.ts";
 import type { LayerCost } from "../../stages/balance.ts";
 import { crossingBytes, estimateCosts } from "../../stages/cost.ts";
 import { inferShapes, type ModelGraph, modelGraph } from "../../stages/graph.ts";

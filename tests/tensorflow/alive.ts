@@ -1,7 +1,7 @@
 /** Counts what libtensorflow has handed out and not got back. @module */
 import assert from "node:assert/strict";
-import type { Context } from "../../runtime/tensorflow/context.ts";
-import type { Tensorflow } from "../../runtime/tensorflow/library.ts";
+import type { Context } from "../../runtime/tensorflow/binding/context.ts";
+import type { Tensorflow } from "../../runtime/tensorflow/library/library.ts";
 
 /** Makers and what they make; tensor handles also come out of `TFE_Execute`. */
 const MAKERS = {

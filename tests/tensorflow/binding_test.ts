@@ -1,12 +1,16 @@
 /** Tests of the binding: attributes, errors, what is freed when, and what a capture has no values for. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { type OpAttribute, typeAttr } from "../../runtime/tensorflow/attributes.ts";
-import { CapturedFunction } from "../../runtime/tensorflow/captured_function.ts";
-import { TensorflowError } from "../../runtime/tensorflow/context.ts";
-import { CaptureError, GraphRecorder, type GraphTensor } from "../../runtime/tensorflow/graph_recorder.ts";
-import { readHandle } from "../../runtime/tensorflow/tensor.ts";
-import { assignAttributes, Variable } from "../../runtime/tensorflow/variable.ts";
+import { type OpAttribute, typeAttr } from "../../runtime/tensorflow/binding/attributes.ts";
+import { CapturedFunction } from "../../runtime/tensorflow/capture/captured_function.ts";
+import { TensorflowError } from "../../runtime/tensorflow/binding/context.ts";
+import {
+  CaptureError,
+  GraphRecorder,
+  type GraphTensor,
+} from "../../runtime/tensorflow/binding/graph_recorder.ts";
+import { readHandle } from "../../runtime/tensorflow/binding/tensor.ts";
+import { assignAttributes, Variable } from "../../runtime/tensorflow/binding/variable.ts";
 import { engine, numbers, testTidy } from "./engine.ts";
 import { captured, decode, type Given, type Made, run } from "./ops.ts";
 

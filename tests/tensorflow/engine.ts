@@ -1,12 +1,12 @@
 /** The engine "tensorflow" for tests, started once per file: each test file is an isolate of its own. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { type NodeBackend, startBackend } from "../../runtime/tensorflow/backend.ts";
-import type { Binding } from "../../runtime/tensorflow/binding.ts";
-import { Context } from "../../runtime/tensorflow/context.ts";
-import { HandleTensors } from "../../runtime/tensorflow/engine_tensors.ts";
-import { EagerTensors } from "../../runtime/tensorflow/eager_tensors.ts";
-import { findTensorflow, type FoundTensorflow } from "../../runtime/tensorflow/find.ts";
+import { type NodeBackend, startBackend } from "../../runtime/tensorflow/binding/backend.ts";
+import type { Binding } from "../../runtime/tensorflow/binding/binding.ts";
+import { Context } from "../../runtime/tensorflow/binding/context.ts";
+import { HandleTensors } from "../../runtime/tensorflow/binding/engine_tensors.ts";
+import { EagerTensors } from "../../runtime/tensorflow/binding/eager_tensors.ts";
+import { findTensorflow, type FoundTensorflow } from "../../runtime/tensorflow/library/find.ts";
 import { setLowerings } from "../../runtime/tensorflow/kernels/lowering.ts";
 import { registerLayers } from "../../stages/layers/register.ts";
 

@@ -1,11 +1,11 @@
 /** Tests of the kernels behind layers: batch normalization, ReLU's gradient, counter-based random numbers. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { typeAttr } from "../../runtime/tensorflow/attributes.ts";
-import { TF_FLOAT, TF_INT32, TF_UINT64 } from "../../runtime/tensorflow/dtypes.ts";
-import { execute } from "../../runtime/tensorflow/eager.ts";
-import { eagerSource } from "../../runtime/tensorflow/random.ts";
-import { newHandle, readHandle } from "../../runtime/tensorflow/tensor.ts";
+import { typeAttr } from "../../runtime/tensorflow/binding/attributes.ts";
+import { TF_FLOAT, TF_INT32, TF_UINT64 } from "../../runtime/tensorflow/binding/dtypes.ts";
+import { execute } from "../../runtime/tensorflow/binding/eager.ts";
+import { eagerSource } from "../../runtime/tensorflow/capture/random.ts";
+import { newHandle, readHandle } from "../../runtime/tensorflow/binding/tensor.ts";
 import { BATCH_NORM, BATCH_NORM_GRAD } from "../../stages/layers/batch_norm_kernel.ts";
 import { RELU_GRAD } from "../../stages/layers/relu_gradient.ts";
 import { blocksPerSample, philoxUniform, streamCounter, streamKey } from "../../stages/random.ts";

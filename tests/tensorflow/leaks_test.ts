@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { measureStage, profileStage } from "../../runtime/measure.ts";
-import { functionCounters } from "../../runtime/tensorflow/captured_function.ts";
+import { functionCounters } from "../../runtime/tensorflow/capture/captured_function.ts";
 import { watch } from "./alive.ts";
 import { engine, found, test } from "./engine.ts";
 import { data, residual, withStages } from "./stage_fixtures.ts";

@@ -1,9 +1,9 @@
 /** Ops of TensorFlow run through the binding: eagerly, and as a function. @module */
 import assert from "node:assert/strict";
-import type { OpAttribute } from "../../runtime/tensorflow/attributes.ts";
-import { CapturedFunction } from "../../runtime/tensorflow/captured_function.ts";
-import { GraphRecorder } from "../../runtime/tensorflow/graph_recorder.ts";
-import { handleShape, type HostValues, readHandle } from "../../runtime/tensorflow/tensor.ts";
+import type { OpAttribute } from "../../runtime/tensorflow/binding/attributes.ts";
+import { CapturedFunction } from "../../runtime/tensorflow/capture/captured_function.ts";
+import { GraphRecorder } from "../../runtime/tensorflow/binding/graph_recorder.ts";
+import { handleShape, type HostValues, readHandle } from "../../runtime/tensorflow/binding/tensor.ts";
 import { engine } from "./engine.ts";
 
 /** A tensor as an op takes it. */

@@ -1,8 +1,8 @@
 /** Tests of whole processes: how they end with the engine loaded, what they print, and wrong libraries. @module */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { findTensorflow } from "../../runtime/tensorflow/find.ts";
-import { openTensorflow } from "../../runtime/tensorflow/library.ts";
+import { findTensorflow } from "../../runtime/tensorflow/library/find.ts";
+import { openTensorflow } from "../../runtime/tensorflow/library/library.ts";
 
 const found = findTensorflow();
 const ignore = found === undefined;

@@ -1,7 +1,7 @@
 /** Tests of what happens once a step (statistics, penalties), of masks, of losses, and of weights in and out. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { CapturedStage } from "../../runtime/tensorflow/captured_stage.ts";
+import { CapturedStage } from "../../runtime/tensorflow/capture/captured_stage.ts";
 import { StageModel } from "../../stages/stage_model.ts";
 import type { LayerVariable } from "../../stages/tfjs.ts";
 import { close } from "./compare.ts";

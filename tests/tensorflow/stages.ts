@@ -1,9 +1,9 @@
 /** Runs a model's stages one after the other in one thread, as the interpreter does, captured or eager. @module */
 import { tf } from "../../deps.ts";
 import { align, byteLengthOf, type DType, type TensorSpec } from "../../ring/dtype.ts";
-import { EagerStage } from "../../runtime/eager_stage.ts";
-import { CapturedStage } from "../../runtime/tensorflow/captured_stage.ts";
-import { eagerSource } from "../../runtime/tensorflow/random.ts";
+import { EagerStage } from "../../runtime/worker/eager_stage.ts";
+import { CapturedStage } from "../../runtime/tensorflow/capture/captured_stage.ts";
+import { eagerSource } from "../../runtime/tensorflow/capture/random.ts";
 import { WeightMemory } from "../../runtime/weight_memory.ts";
 import type { EngineTensors, MicroBatch, StageExecutor, Value, Workload } from "../../stages/executor.ts";
 import { modelGraph } from "../../stages/graph.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { distribute } from "../../runtime/distribute.ts";
-import { LeakCheck } from "../../runtime/leak_check.ts";
+import { LeakCheck } from "../../runtime/coordinator/leak_check.ts";
 import { needsTensorflow } from "./engine.ts";
 import { Leaky } from "./leaky_layer.ts";
 import { classes, images, residualNet } from "./models.ts";

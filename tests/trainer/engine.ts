@@ -1,5 +1,5 @@
 /** What the trainer's tests need to run. */
-import { findTensorflow } from "../../runtime/tensorflow/find.ts";
+import { findTensorflow } from "../../runtime/tensorflow/library/find.ts";
 
 /** Whether libtensorflow is there; without it, tests that need it are left out. */
 export const hasTensorflow = findTensorflow() !== undefined;

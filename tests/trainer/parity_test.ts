@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { distribute } from "../../runtime/distribute.ts";
-import type { CompileArgs } from "../../runtime/trainer_args.ts";
+import type { CompileArgs } from "../../runtime/trainer/trainer_args.ts";
 import { needsTensorflow } from "./engine.ts";
 import {
   classes,

@@ -1,9 +1,9 @@
 /** Batch normalization in training for the backend "tensorflow". @module */
 import { tf } from "../../../deps.ts";
 import { BATCH_NORM, BATCH_NORM_GRAD } from "../../../stages/layers/batch_norm_kernel.ts";
-import { ATTR_FLOAT, type OpAttribute, typeAttr } from "../attributes.ts";
-import type { NodeBackend } from "../backend.ts";
-import { TF_FLOAT } from "../dtypes.ts";
+import { ATTR_FLOAT, type OpAttribute, typeAttr } from "../binding/attributes.ts";
+import type { NodeBackend } from "../binding/backend.ts";
+import { TF_FLOAT } from "../binding/dtypes.ts";
 import { bool, FLOAT, register, text } from "./kernel.ts";
 
 function attributes(epsilon: number): OpAttribute[] {

@@ -5,8 +5,8 @@
  * @module
  */
 import { tf } from "../../../deps.ts";
-import type { OpAttribute } from "../attributes.ts";
-import type { NodeBackend } from "../backend.ts";
+import type { OpAttribute } from "../binding/attributes.ts";
+import type { NodeBackend } from "../binding/backend.ts";
 import { bool, FLOAT, int, ints, register, text } from "./kernel.ts";
 import { lowering } from "./lowering.ts";
 import { everyNth, fromPatches, patches, rows, spread, taps } from "./pixels.ts";

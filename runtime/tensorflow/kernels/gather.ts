@@ -1,9 +1,9 @@
 /** Gather without a look at the indices on the host: TensorFlow checks them itself. @module */
 import { tf } from "../../../deps.ts";
-import { typeAttr } from "../attributes.ts";
-import { toTf } from "../dtypes.ts";
+import { typeAttr } from "../binding/attributes.ts";
+import { toTf } from "../binding/dtypes.ts";
 import type { DType } from "../../../ring/dtype.ts";
-import { TF_INT32 } from "../dtypes.ts";
+import { TF_INT32 } from "../binding/dtypes.ts";
 import { int, register } from "./kernel.ts";
 
 /** Registers `GatherV2`. */

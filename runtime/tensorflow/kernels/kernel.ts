@@ -1,8 +1,8 @@
 /** How Stagger's kernels for the backend "tensorflow" are written. @module */
 import { tf } from "../../../deps.ts";
-import { ATTR_BOOL, ATTR_INT, ATTR_STRING, type OpAttribute, typeAttr } from "../attributes.ts";
-import { BACKEND, type NodeBackend } from "../backend.ts";
-import { TF_FLOAT, TF_INT32 } from "../dtypes.ts";
+import { ATTR_BOOL, ATTR_INT, ATTR_STRING, type OpAttribute, typeAttr } from "../binding/attributes.ts";
+import { BACKEND, type NodeBackend } from "../binding/backend.ts";
+import { TF_FLOAT, TF_INT32 } from "../binding/dtypes.ts";
 
 /** A kernel's inputs and attributes. */
 // deno-lint-ignore no-explicit-any

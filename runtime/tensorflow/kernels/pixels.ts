@@ -1,7 +1,7 @@
 /** Rearranges an image's pixels for convolutions that run as matrix products. @module */
 import { tf } from "../../../deps.ts";
-import type { OpAttribute } from "../attributes.ts";
-import type { NodeBackend } from "../backend.ts";
+import type { OpAttribute } from "../binding/attributes.ts";
+import type { NodeBackend } from "../binding/backend.ts";
 import { FLOAT, INDEX, int, ints, text } from "./kernel.ts";
 
 type Info = tf.backend_util.Conv2DInfo;

@@ -1,0 +1,60 @@
+/** Chooses where a run's model is cut, measuring on its own workers where the options say so. @module */
+import { type LayerCost, totalCost } from "../../stages/balance.ts";
+import { type Partition, resolvePartition } from "../../stages/partition.ts";
+import type { StageConfig } from "../../stages/stage_config.ts";
+import { balancePartition, refinePartition } from "./auto_partition.ts";
+import { type BatchShape, cutBatch } from "./micro_batches.ts";
+import type { StageWorkers } from "./stage_workers.ts";
+import type { Workloads } from "./workloads.ts";
+
+/** What a run has to choose with. */
+export interface PartitionChoice {
+  readonly workers: StageWorkers;
+  readonly workloads: Workloads;
+  /** What the stages will be fed. */
+  readonly shape: BatchShape;
+  /** Builds the stages of a partition; with no cuts, each worker gets the whole model. */
+  readonly build: (partition: Partition) => Promise<readonly StageConfig[]>;
+}
+
+/** The partition that the options ask for, or the balanced one. */
+export async function choosePartition(choice: PartitionChoice): Promise<Partition> {
+  const { workers, workloads, build } = choice;
+  const { graph, options: { partition, devices, costs } } = workloads;
+  if (devices.length === 1) return { cuts: [] };
+  if (partition !== "auto") return resolvePartition(graph, partition, devices.length);
+  const shape: BatchShape = { ...choice.shape, mode: "train" };
+  const { microBatchSize } = cutBatch(choice.shape, workloads.options);
+  const request = { graph, stages: devices.length, specs: workloads.specs(shape, microBatchSize) };
+  if (costs === "estimated") return balancePartition(request);
+  const measured = await profile({ ...choice, shape }, microBatchSize);
+  return await refinePartition({ ...request, measured }, async (partition) => {
+    const stages = await build(partition);
+    const split = workloads.splits(shape);
+    const times = await workers.all((link, s) => {
+      const stage = stages[s]!;
+      const workload = workloads.of(stage, shape, microBatchSize, { split, weightBatches: [] });
+      return link.call("measure", workload, workloads.outputGradients(stage, shape, microBatchSize));
+    });
+    return times.map(totalCost);
+  });
+}
+
+/** Measures every layer on every device at once, as when the stages are at work: the median of the devices. */
+async function profile(
+  { workers, workloads, shape, build }: PartitionChoice,
+  size: number,
+): Promise<Record<string, LayerCost>> {
+  const [whole] = await build({ cuts: [] });
+  const workload = workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
+  const profiles = await workers.all((link) => link.call("profile", workload, []));
+  const median = (layer: string, part: keyof LayerCost) => {
+    const all = profiles.map(({ costs }) => costs[layer]?.[part] ?? 0).sort((a, b) => a - b);
+    return all[all.length >> 1]!;
+  };
+  return Object.fromEntries(workloads.graph.layers.map(({ name }) => [name, {
+    F: median(name, "F"),
+    B: median(name, "B"),
+    W: median(name, "W"),
+  }]));
+}

@@ -1,0 +1,259 @@
+/**
+ * Runs a model's stages on workers: builds them, feeds them batches, lets them run steps, and brings weights
+ * back. It knows nothing of epochs or callbacks.
+ * @module
+ */
+import type { tf } from "../../deps.ts";
+import { byteLengthOf } from "../../ring/dtype.ts";
+import type { ModelGraph } from "../../stages/graph.ts";
+import type { PortableLosses } from "../../stages/losses.ts";
+import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../stages/optimizers.ts";
+import type { Partition } from "../../stages/partition.ts";
+import { type StageConfig, stageConfigs } from "../../stages/stage_config.ts";
+import { choosePartition } from "./choose_partition.ts";
+import { createLane } from "./lanes.ts";
+import { LeakCheck } from "./leak_check.ts";
+import type { MeasuredTimes } from "../measure.ts";
+import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
+import type { ResolvedOptions } from "../options.ts";
+import type { Prediction, StageCounters, TraceEvent } from "../protocol.ts";
+import { ReadyLane } from "./ready_lane.ts";
+import { StageWorkers } from "./stage_workers.ts";
+import type { WeightMemory } from "../weight_memory.ts";
+import { Workloads } from "./workloads.ts";
+
+/** Loss and optimizer, as plain data. */
+export interface CompiledSpec {
+  readonly losses: PortableLosses;
+  readonly optimizer: OptimizerSpec;
+}
+
+/** One step's outcome. */
+export interface StepResult {
+  /** Loss, the layers' penalties included while training, then metrics. */
+  readonly values: number[];
+  /** What each stage did when, if it was asked for. */
+  readonly trace: readonly (readonly TraceEvent[])[];
+  /** From the order to run to the last stage's end, in milliseconds. */
+  readonly wallMs: number;
+  /** Per output of the model, per micro-batch. */
+  readonly predictions: readonly (readonly Prediction[])[];
+}
+
+/** How far bringing the stages up has come, for a progress display. */
+export type ProgressReport = (phase: "start" | "partition" | "build" | "capture" | "measure") => void;
+
+/** The stages of one model at work. */
+export class Coordinator {
+  readonly #workers = new StageWorkers();
+  readonly #workloads: Workloads;
+  readonly #lanes = new Map<string, ReadyLane>();
+  readonly #leaks = new LeakCheck();
+  #stages: StageConfig[] = [];
+  #compiled: CompiledSpec | undefined;
+  #nextLane = 0;
+  #partition: Partition | undefined;
+  /** Whether the stages are those of the partition, with weights worth keeping. */
+  #built = false;
+  /** What computes, with its version. */
+  engine: string;
+  /** Longest time that a stage took to capture, in seconds. */
+  captureSeconds = 0;
+
+  constructor(
+    model: tf.LayersModel,
+    readonly graph: ModelGraph,
+    readonly options: ResolvedOptions,
+    readonly weights: WeightMemory,
+    readonly progress: ProgressReport = () => {},
+  ) {
+    this.engine = options.engine.name;
+    this.#workloads = new Workloads(model, graph, options);
+  }
+
+  /** Layers that begin each stage after the first. */
+  get cutLayers(): string[] {
+    return (this.#partition?.cuts ?? []).map((cut) => this.graph.layers[cut]!.name);
+  }
+
+  /**
+   * Brings the stages up for a loss and an optimizer; does nothing if they are.
+   *
+   * @param shape what they will be fed, for a partition that is balanced by cost
+   */
+  async start(compiled: CompiledSpec | undefined, shape: BatchShape): Promise<void> {
+    const { running } = this.#workers;
+    if (running && (compiled === undefined || compiled === this.#compiled)) return;
+    if (running) await this.storeWeights();
+    else {
+      await this.stop();
+      this.progress("start");
+      this.engine = await this.#workers.start(this.options);
+      await this.weights.load();
+    }
+    this.#compiled = compiled;
+    if (!this.#partition) {
+      this.progress("partition");
+      this.#partition = await choosePartition({
+        workers: this.#workers,
+        workloads: this.#workloads,
+        shape,
+        build: (partition) => this.#build(partition),
+      });
+    }
+    this.progress("build");
+    await this.#build(this.#partition);
+    this.#built = true;
+  }
+
+  /** A lane for batches of this shape, with its functions captured and its rings open. */
+  async lane(shape: BatchShape): Promise<ReadyLane> {
+    const key = JSON.stringify(shape);
+    const known = this.#lanes.get(key);
+    if (known) return known;
+    const { microBatchSize, microBatches } = cutBatch(shape, this.options);
+    const times = await this.#capture(shape, microBatchSize, microBatches);
+    const lane = new ReadyLane(
+      { shape, microBatchSize, microBatches, stages: this.#stages, times },
+      this.#workloads,
+    );
+    const rings = createLane({
+      id: this.#nextLane++,
+      stages: this.#stages,
+      mode: shape.mode,
+      specs: this.#workloads.specs(shape, microBatchSize),
+      targets: withBatch(shape.targets, microBatchSize),
+      capacities: lane.capacities(),
+      feedCapacity: 2 * microBatches, // the batch that runs and the next one
+    });
+    lane.open(rings, this.#workers.abort);
+    await this.#workers.all((link, s) => link.call("openLane", rings.setups[s]!));
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+
+  /**
+   * Runs the next batch that was fed.
+   *
+   * @param size its samples
+   * @throws {StageError} the first error of any stage
+   */
+  async step(lane: ReadyLane, size: number, scalars: UpdateScalars, trace = false): Promise<StepResult> {
+    const command = lane.nextStep(size, scalars, trace);
+    const start = performance.now();
+    const reports = await this.#workers.run(command, () => this.#discard());
+    const wallMs = performance.now() - start;
+    const length = Math.max(1, ...reports.map(({ results }) => results.length));
+    const values = Array.from({ length }, (_, i) => reports.reduce((sum, r) => sum + (r.results[i] ?? 0), 0));
+    values[0]! += reports.reduce((sum, { penalty }) => sum + penalty, 0);
+    const predictions: Prediction[][] = [];
+    this.#stages.forEach(({ modelOutputs }, s) => {
+      modelOutputs.forEach(({ output }, i) => predictions[output] = [...reports[s]!.predictions[i] ?? []]);
+    });
+    if (this.options.debug) {
+      const names = this.options.devices.map(({ name }) => name);
+      this.#leaks.after(`${JSON.stringify(lane.plan.shape)}/${size}`, await this.counters(), names);
+    }
+    return { values, trace: reports.map((r) => r.trace), wallMs, predictions };
+  }
+
+  /** Forgets batches that were fed and not run, as when training is stopped early. */
+  async discardFeeds(): Promise<void> {
+    if (![...this.#lanes.values()].some(({ waiting }) => waiting)) return;
+    await this.#workers.all((link) => link.call("reset"));
+    this.#discard();
+  }
+
+  /** Copies the weights of the stages into the caller's model. */
+  async storeWeights(): Promise<void> {
+    // A worker that died takes its stage's last weights along; the others' are saved.
+    const replies = await this.#workers.each((link) =>
+      this.#built ? link.call("storeWeights") : Promise.resolve()
+    );
+    if (!this.#built) return;
+    this.weights.store();
+    if (!this.#workers.broken) {
+      const failed = replies.find((reply) => reply.status === "rejected");
+      if (failed) throw failed.reason;
+    }
+  }
+
+  /** Copies the caller's model's weights to the stages. */
+  async loadWeights(): Promise<void> {
+    if (!this.#workers.running) return;
+    await this.weights.load();
+    await this.#workers.all((link) => link.call("loadWeights"));
+  }
+
+  /** Bytes held from step to step: weights, accumulators, optimizer slots and rings. */
+  get heldBytes(): number {
+    const slots = this.#compiled ? updateRule(this.#compiled.optimizer).slots.length : 0;
+    const weights = this.graph.layers.flatMap((layer) => layer.weights).reduce(
+      (sum, w) => sum + byteLengthOf(w) * (w.trainable && this.#compiled ? 2 + slots : 1),
+      0,
+    );
+    return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.ringBytes, weights);
+  }
+
+  /** Counters of every stage. */
+  async counters(): Promise<StageCounters[]> {
+    return await this.#workers.all((link) => link.call("counters"));
+  }
+
+  /** Ends the workers. */
+  async stop(): Promise<void> {
+    this.#built = false;
+    this.#lanes.clear();
+    this.#leaks.reset();
+    await this.#workers.stop();
+  }
+
+  async #build(partition: Partition): Promise<readonly StageConfig[]> {
+    this.#stages = stageConfigs(this.graph, partition, this.weights.layout);
+    this.#lanes.clear();
+    this.#leaks.reset();
+    const { seed, capture } = this.options;
+    const outputs = this.graph.outputs.map(({ name, shape }) => ({ name, shape }));
+    await this.#workers.all((link, s) =>
+      link.call("build", {
+        config: this.#stages[s] ?? this.#stages[0]!, // while layers are measured, each device has all of them
+        outputs,
+        losses: this.#compiled?.losses,
+        optimizer: this.#compiled?.optimizer,
+        seed,
+        capture,
+        weights: this.weights.shared,
+      })
+    );
+    return this.#stages;
+  }
+
+  /** Captures the stages' functions. @returns their times, where a schedule is made from them */
+  async #capture(
+    shape: BatchShape,
+    size: number,
+    microBatches: number,
+  ): Promise<MeasuredTimes[] | undefined> {
+    const split = this.#workloads.splits(shape);
+    const weightBatches = split ? this.#workloads.weightBatches(microBatches) : [];
+    const workloads = this.#stages.map((stage) =>
+      this.#workloads.of(stage, shape, size, { split, weightBatches })
+    );
+    this.progress("capture");
+    const ready = await this.#workers.all((link, s) => link.call("prepare", [workloads[s]!]));
+    this.captureSeconds = Math.max(this.captureSeconds, ...ready.map(({ seconds }) => seconds));
+    ready.forEach(({ eager }, s) => {
+      if (eager) this.options.notice(`Stage ${s} (${this.options.devices[s]!.name}) runs eagerly: ${eager}`);
+    });
+    if (!split) return undefined;
+    this.progress("measure");
+    return await this.#workers.all((link, s) => {
+      const gradients = this.#workloads.outputGradients(this.#stages[s]!, shape, size);
+      return link.call("measure", workloads[s]!, gradients);
+    });
+  }
+
+  #discard(): void {
+    for (const lane of this.#lanes.values()) lane.discard();
+  }
+}

@@ -1,0 +1,49 @@
+/** Batches, and how they are cut into micro-batches. @module */
+import type { TensorSpec } from "../../ring/dtype.ts";
+import type { MicroBatch, Workload } from "../../stages/executor.ts";
+import type { ResolvedOptions } from "../options.ts";
+
+/** What a batch of a source looks like. */
+export interface BatchShape {
+  readonly mode: Workload["mode"];
+  /** Samples in the largest batch. */
+  readonly batchSize: number;
+  /** Without the batch axis. */
+  readonly inputs: readonly TensorSpec[];
+  readonly targets: readonly TensorSpec[];
+}
+
+/**
+ * Samples in a micro-batch, and how many there are: sizes as `torch.chunk`'s, the last one smaller.
+ *
+ * @throws {RangeError} for a training batch of fewer samples than micro-batches
+ */
+export function cutBatch(
+  { batchSize, mode }: Pick<BatchShape, "batchSize" | "mode">,
+  { microBatches, splitSize }: Pick<ResolvedOptions, "microBatches" | "splitSize">,
+): { microBatchSize: number; microBatches: number } {
+  if (splitSize === undefined && mode === "train" && batchSize < microBatches) {
+    throw new RangeError(
+      `Cannot cut a batch of ${batchSize} into ${microBatches} micro-batches: expected batchSize >= microBatches; ` +
+        `use a larger batch or fewer micro-batches`,
+    );
+  }
+  const microBatchSize = Math.min(batchSize, splitSize ?? Math.ceil(batchSize / microBatches));
+  return { microBatchSize, microBatches: Math.ceil(batchSize / microBatchSize) };
+}
+
+/** The micro-batches of a batch. */
+export function microBatchesOf(batchSize: number, size: number, step: number): MicroBatch[] {
+  return Array.from({ length: Math.ceil(batchSize / size) }, (_, index) => ({
+    index,
+    step,
+    firstSample: index * size,
+    size: Math.min(size, batchSize - index * size),
+    batchSize,
+  }));
+}
+
+/** Tensors of so many samples. */
+export function withBatch(specs: readonly TensorSpec[], size: number): TensorSpec[] {
+  return specs.map(({ shape, dtype }) => ({ shape: [size, ...shape], dtype }));
+}

@@ -1,0 +1,193 @@
+/** The coordinator's end of one way of running: it feeds batches and knows each step's commands. @module */
+import type { AbortFlag } from "../../ring/abort.ts";
+import { RingSender } from "../../ring/ring.ts";
+import type { MicroBatch, Workload } from "../../stages/executor.ts";
+import type { UpdateScalars } from "../../stages/optimizers.ts";
+import type { StageConfig } from "../../stages/stage_config.ts";
+import type { HostBatch } from "../data/batch_source.ts";
+import type { LaneRings } from "./lanes.ts";
+import type { MeasuredTimes } from "../measure.ts";
+import { type BatchShape, microBatchesOf } from "./micro_batches.ts";
+import type { StepCommand } from "../protocol.ts";
+import { action, type Schedule } from "../schedules/action.ts";
+import type { Capacities, StageTimes } from "../schedules/simulate.ts";
+import { capacitiesFor, firstMicroBatches, makeSchedule } from "../schedules/schedules.ts";
+import { validate } from "../schedules/validate.ts";
+import { chooseWeightBatch, timesFor } from "../schedules/weight_batch.ts";
+import type { Workloads } from "./workloads.ts";
+
+/** What a lane is made for. */
+export interface LanePlan {
+  readonly shape: BatchShape;
+  /** Samples in a micro-batch. */
+  readonly microBatchSize: number;
+  /** Micro-batches in the largest batch. */
+  readonly microBatches: number;
+  readonly stages: readonly StageConfig[];
+  /** Measured times of each stage, where B and W run apart. */
+  readonly times: readonly MeasuredTimes[] | undefined;
+}
+
+/** One way of running, ready to be fed. */
+export class ReadyLane {
+  readonly #weightBatch: readonly number[];
+  readonly #schedules = new Map<number, Schedule>();
+  readonly #workloads = new Map<string, Workload>();
+  #rings: LaneRings | undefined;
+  #senders: RingSender[] = [];
+  #fed = 0;
+  #run = 0;
+
+  constructor(readonly plan: LanePlan, readonly workloads: Workloads) {
+    const { times, stages, microBatches } = plan;
+    const { weightBatch, maxInFlight } = workloads.options;
+    this.#weightBatch = !times
+      ? stages.map(() => 1)
+      : weightBatch === "auto"
+      ? chooseWeightBatch(microBatches, times, maxInFlight)
+      : times.map(() => Math.min(weightBatch, microBatches));
+  }
+
+  /** Slots of the rings between stages. @throws {Error} if the schedule cannot run with them */
+  capacities(): Capacities {
+    const { shape, stages, microBatches } = this.plan;
+    if (shape.mode !== "train") {
+      return { activations: stages.map(() => 2), gradients: stages.map(() => 0) };
+    }
+    const schedule = this.schedule(microBatches);
+    const capacities = capacitiesFor(schedule, microBatches, this.#times());
+    validate(schedule, microBatches, capacities);
+    return capacities;
+  }
+
+  /** Opens the coordinator's ends of the rings. */
+  open(rings: LaneRings, abort: AbortFlag): void {
+    this.#rings = rings;
+    this.#senders = rings.feeds.map(({ channel }) => new RingSender(channel, abort));
+  }
+
+  /** Bytes of all rings. */
+  get ringBytes(): number {
+    const rings = this.#rings!.setups.flatMap((s) =>
+      [s.inputs, s.targets, s.outputs, s.outputGradients, s.inputGradients].flat()
+    );
+    return [...new Set(rings)].reduce((sum, { memory }) => sum + memory.buffer.byteLength, 0);
+  }
+
+  /** Whether a batch was fed that has not run. */
+  get waiting(): boolean {
+    return this.#fed !== this.#run;
+  }
+
+  /** Forgets batches that were fed and not run. */
+  discard(): void {
+    this.#run = this.#fed;
+  }
+
+  /**
+   * Hands a batch to the stages; at most one beyond the batch that runs.
+   *
+   * @throws {RangeError} for a batch that the lane was not made for
+   */
+  feed(batch: HostBatch): void {
+    this.#check(batch);
+    const step = this.#fed++;
+    for (const microBatch of microBatchesOf(batch.size, this.plan.microBatchSize, step)) {
+      this.#rings!.feeds.forEach(({ kind, index }, i) => {
+        const tensor = kind === "input" ? batch.inputs[index]! : batch.targets[index]!;
+        const sender = this.#senders[i]!;
+        if (sender.free === 0) {
+          throw new Error(`Ring "${sender.channel.name}" is full: a batch too many was fed`);
+        }
+        const { index: place, firstSample, size } = microBatch;
+        const shape = [size, ...tensor.spec.shape];
+        const key = { step, microBatch: place, tensor: sender.channel.tensor };
+        sender.send({ ...key, shape, dtype: tensor.spec.dtype }, (payload) => {
+          tensor.copyRows(firstSample, size, payload);
+        });
+      });
+    }
+  }
+
+  /** Commands of the next step, which runs the oldest batch that was fed. @param size its samples */
+  nextStep(size: number, scalars: UpdateScalars, trace: boolean): (stage: number) => StepCommand {
+    const step = this.#run++;
+    const { shape, microBatchSize } = this.plan;
+    const microBatches = microBatchesOf(size, microBatchSize, scalars.iteration);
+    const schedule = shape.mode === "train" ? this.schedule(microBatches.length) : undefined;
+    const forwards = microBatches.map(({ index }) => action("F", index));
+    return (stage) => ({
+      lane: this.#rings!.id,
+      step,
+      actions: schedule?.[stage] ?? forwards,
+      microBatches,
+      workloads: microBatches.map((m) => this.#workload(stage, m)),
+      scalars,
+      trace,
+    });
+  }
+
+  /** The training schedule for so many micro-batches: that of the largest batch, or its first part. */
+  schedule(microBatches: number): Schedule {
+    const known = this.#schedules.get(microBatches);
+    if (known) return known;
+    const most = this.plan.microBatches;
+    const schedule = microBatches < most
+      ? firstMicroBatches(this.schedule(most), microBatches)
+      : this.#makeSchedule(microBatches);
+    validate(schedule, microBatches);
+    this.#schedules.set(microBatches, schedule);
+    return schedule;
+  }
+
+  #makeSchedule(microBatches: number): Schedule {
+    const stages = this.plan.stages.length;
+    const { schedule, maxInFlight } = this.workloads.options;
+    return makeSchedule(stages === 1 ? "1f1b" : schedule, {
+      stages,
+      microBatches,
+      times: this.#times(),
+      maxInFlight,
+      weightBatch: this.#weightBatch,
+    });
+  }
+
+  /** Measured times, with W as it is batched. */
+  #times(): StageTimes[] | undefined {
+    const { times } = this.plan;
+    return times && timesFor(times, this.#weightBatch);
+  }
+
+  #workload(stage: number, { size }: MicroBatch): Workload {
+    const key = `${stage}/${size}`;
+    const known = this.#workloads.get(key);
+    if (known) return known;
+    const { stages, shape, times, microBatches } = this.plan;
+    const split = times !== undefined;
+    const weightBatches = split ? this.workloads.weightBatches(microBatches) : [];
+    const workload = this.workloads.of(stages[stage]!, shape, size, { split, weightBatches });
+    this.#workloads.set(key, workload);
+    return workload;
+  }
+
+  /** A dataset's later batches may be smaller than its first, and otherwise alike. */
+  #check({ size, inputs, targets }: HostBatch): void {
+    const { shape } = this.plan;
+    if (size > shape.batchSize) {
+      throw new RangeError(
+        `Cannot run a batch of ${size} samples: the first one had ${shape.batchSize}; give batches no larger than it`,
+      );
+    }
+    const wanted = [...shape.inputs, ...shape.targets];
+    const given = shape.mode === "predict" ? inputs : [...inputs, ...targets];
+    wanted.forEach((spec, i) => {
+      const got = given[i]?.spec;
+      if (got && got.dtype === spec.dtype && got.shape.join() === spec.shape.join()) return;
+      const text = got ? `${got.dtype} of shape [${got.shape}]` : "nothing";
+      throw new RangeError(
+        `Cannot run a batch with ${text} per sample: the first one had ${spec.dtype} of shape [${spec.shape}]; ` +
+          `give batches of one kind`,
+      );
+    });
+  }
+}

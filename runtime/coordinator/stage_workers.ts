@@ -1,0 +1,104 @@
+/** The workers of a run, one per stage: started, asked, recovered after a failure, ended. @module */
+import { AbortFlag } from "../../ring/abort.ts";
+import { StageError } from "../errors.ts";
+import type { ResolvedOptions } from "../options.ts";
+import type { Reply, StepCommand, StepReport } from "../protocol.ts";
+import { WorkerLink } from "./worker_link.ts";
+
+/** Milliseconds to wait, after a failure, for the other stages to stop. */
+const SETTLE_MS = 500;
+
+/** Workers, one per stage. */
+export class StageWorkers {
+  /** Raised by the first stage that fails; the others' waits end by it. */
+  readonly abort = new AbortFlag();
+  #links: WorkerLink[] = [];
+  #settling: Promise<unknown> = Promise.resolve();
+  #broken = false;
+
+  /** Whether workers are up, and none has died. */
+  get running(): boolean {
+    return this.#links.length > 0 && !this.#broken;
+  }
+
+  /** Whether a worker died. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Starts a worker on each device. @returns what computes, with its version */
+  async start({ engine, devices, modules }: ResolvedOptions): Promise<string> {
+    this.#links = devices.map(({ name }, stage) =>
+      new WorkerLink(stage, name, () => {
+        this.#broken = true;
+        this.abort.raise(stage);
+      })
+    );
+    this.#broken = false;
+    this.abort.clear();
+    const started = await this.all((link, stage) =>
+      link.call("start", { stage, device: devices[stage]!, engine, modules, abort: this.abort.shared })
+    );
+    return started[0]!.engine;
+  }
+
+  /** Asks every worker; throws the first failure. */
+  async all<T>(f: (link: WorkerLink, stage: number) => Promise<T>): Promise<T[]> {
+    await this.#settling;
+    return await Promise.all(this.#links.map(f));
+  }
+
+  /** Asks every worker, whichever fail. */
+  async each<T>(f: (link: WorkerLink, stage: number) => Promise<T>): Promise<PromiseSettledResult<T>[]> {
+    await this.#settling;
+    return await Promise.allSettled(this.#links.map(f));
+  }
+
+  /**
+   * Runs one step on every stage.
+   *
+   * @param afterFailure called when the stages have stopped and dropped what was in flight
+   * @throws {StageError} the first error that is not the echo of another's
+   */
+  async run(command: (stage: number) => StepCommand, afterFailure: () => void): Promise<StepReport[]> {
+    await this.#settling;
+    const pending = this.#links.map((link, stage) => link.ask("run", command(stage)));
+    const settled = Promise.allSettled(pending);
+    try {
+      return await firstFailure(pending);
+    } catch (error) {
+      this.#settling = settled.then(() => this.#recover(afterFailure));
+      await Promise.race([this.#settling, new Promise((done) => setTimeout(done, SETTLE_MS))]);
+      throw error;
+    }
+  }
+
+  /** Ends the workers. */
+  async stop(): Promise<void> {
+    const links = this.#links;
+    this.#links = [];
+    if (!this.#broken) await Promise.allSettled(links.map((link) => link.ask("dispose")));
+    for (const link of links) link.terminate();
+  }
+
+  /** Makes the stages ready for another run. */
+  async #recover(afterFailure: () => void): Promise<void> {
+    if (this.#broken) return; // the next start begins anew
+    this.abort.clear();
+    await Promise.allSettled(this.#links.map((link) => link.ask("reset")));
+    afterFailure();
+  }
+}
+
+async function firstFailure(pending: readonly Promise<Reply<StepReport>>[]): Promise<StepReport[]> {
+  let echo: StageError | undefined;
+  const reports = await Promise.all(pending.map(async (reply) => {
+    const answer = await reply;
+    if (answer.ok) return answer.value;
+    const error = new StageError(answer.failure);
+    if (!answer.failure.aborted) throw error;
+    echo = error;
+  }));
+  if (echo) throw echo;
+  return reports as StepReport[];
+}

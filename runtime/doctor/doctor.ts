@@ -1,0 +1,151 @@
+/**
+ * Examines the machine: what Stagger looked for, what it found, which engine and devices it would use.
+ * @module
+ */
+import { cpuQuota, memoryLimit } from "../machine/cgroup.ts";
+import { type Advice, adviceFor } from "./advice.ts";
+import { allowedCores, cpuFeatures, type MachineInfo, machineInfo } from "../machine/machine.ts";
+import { cacheFolder, folderSize } from "../tensorflow/library/cache.ts";
+import { type CudaState, cudaState } from "../tensorflow/library/cuda.ts";
+import {
+  type FindOptions,
+  type FoundTensorflow,
+  type SearchStep,
+  searchTensorflow,
+} from "../tensorflow/library/find.ts";
+import { type Probe, probeTensorflow } from "../tensorflow/library/probe.ts";
+import { findPython, pipVersion, type Python } from "../tensorflow/library/python.ts";
+
+/** The machine, with what limits this process on it. */
+export interface MachineReport extends MachineInfo {
+  /** Instruction sets that matter for training. */
+  readonly cpuFeatures: readonly string[];
+  /** Numbers of the cores that this process may use. */
+  readonly allowedCores: readonly number[];
+  /** Processor time that the control groups allow, in cores. */
+  readonly cpuQuota?: number;
+  /** Bytes of memory that are free or can be freed. */
+  readonly memoryAvailable: number;
+  /** Bytes of memory that the control groups allow. */
+  readonly memoryLimit?: number;
+}
+
+/** Everything that was examined. */
+export interface DoctorReport {
+  readonly versions: {
+    readonly stagger?: string;
+    readonly deno: string;
+    /** TensorFlow.js; absent if it cannot be loaded. */
+    readonly tfjs?: string;
+    readonly tensorflow?: string;
+  };
+  readonly machine: MachineReport;
+  /** Where libtensorflow was looked for, in order. */
+  readonly search: readonly SearchStep[];
+  /** What was found, and what it said when it was loaded. */
+  readonly tensorflow?: FoundTensorflow & Probe;
+  readonly nvidia: CudaState;
+  readonly python?: Python & { readonly pip?: string };
+  readonly cache: {
+    /** Absent if there is no place for one. */
+    readonly folder?: string;
+    readonly bytes: number;
+  };
+  /** The engine that would be used; absent if none works. */
+  readonly engine?: "tensorflow" | "wasm";
+  /** The devices that it would offer, such as "cpu:0" and "cuda:0". */
+  readonly devices: readonly string[];
+  readonly advice: readonly Advice[];
+}
+
+/** Examines this machine; takes a few seconds. */
+export async function examine(options: FindOptions = {}): Promise<DoctorReport> {
+  const search = searchTensorflow(options);
+  const found = search.at(-1)?.found;
+  const probe = found && await probeTensorflow(found);
+  const tfjs = await tfjsVersion();
+  const python = findPython();
+  const memory = Deno.systemMemoryInfo();
+  const examined: Omit<DoctorReport, "engine" | "devices" | "advice"> = {
+    versions: {
+      stagger: await staggerVersion(),
+      deno: Deno.version.deno,
+      tfjs: typeof tfjs === "string" ? tfjs : undefined,
+      tensorflow: probe?.version,
+    },
+    machine: {
+      ...machineInfo(),
+      cpuFeatures: cpuFeatures(),
+      allowedCores: allowedCores(),
+      cpuQuota: cpuQuota(),
+      memoryAvailable: memory.available,
+      memoryLimit: memoryLimit(),
+    },
+    search,
+    tensorflow: found && probe && { ...found, ...probe },
+    nvidia: cudaState(),
+    python: python && { ...python, pip: pipVersion(python.command) },
+    cache: cacheReport(),
+  };
+  const engine = chooseEngine(examined);
+  return {
+    ...examined,
+    engine,
+    devices: listDevices(examined, engine),
+    advice: adviceFor(examined, typeof tfjs === "string" ? undefined : tfjs.message),
+  };
+}
+
+/**
+ * `tensorflow` where libtensorflow is found and loads; `wasm` where none is found. One that is found and
+ * does not load, or a path named by the user that is wrong, leads to no engine: nothing else is taken in its
+ * place silently.
+ */
+function chooseEngine(
+  report: Pick<DoctorReport, "versions" | "search" | "tensorflow">,
+): DoctorReport["engine"] {
+  if (report.versions.tfjs === undefined) return undefined; // both engines are TensorFlow.js's
+  if (report.tensorflow !== undefined) {
+    return report.tensorflow.fault === undefined ? "tensorflow" : undefined;
+  }
+  return report.search.some((step) => step.origin === "path") ? undefined : "wasm";
+}
+
+function listDevices(
+  report: Pick<DoctorReport, "machine" | "tensorflow">,
+  engine: DoctorReport["engine"],
+): string[] {
+  if (engine === undefined) return [];
+  const gpus = engine === "tensorflow"
+    ? report.tensorflow!.devices.filter((name) => name.startsWith("GPU:"))
+    : [];
+  return [
+    ...gpus.map((name) => name.replace("GPU:", "cuda:")),
+    ...report.machine.allowedCores.map((_, i) => `cpu:${i}`),
+  ];
+}
+
+function cacheReport(): DoctorReport["cache"] {
+  try {
+    const folder = cacheFolder();
+    return { folder, bytes: folderSize(folder) };
+  } catch {
+    return { bytes: 0 }; // the search tells why
+  }
+}
+
+async function tfjsVersion(): Promise<string | Error> {
+  try {
+    return (await import("../../deps.ts")).tf.version.tfjs;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+async function staggerVersion(): Promise<string | undefined> {
+  try {
+    return (await import("../deno.json", { with: { type: "json" } })).default.version;
+  } catch {
+    return undefined; // imported from a place that does not serve it
+  }
+}

@@ -1,0 +1,291 @@
+/**
+ * The optimizer's update of a stage, captured: penalties' gradients, the optimizer's rule in place, BatchNorm's
+ * running statistics, and zeros for accumulators that are added to.
+ * @module
+ */
+import { tf } from "../../../deps.ts";
+import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../../stages/optimizers.ts";
+import type { StageModel } from "../../../stages/stage_model.ts";
+import { backward, dependence, record, weightGradients } from "../../../stages/tape.ts";
+import { engine } from "../../../stages/tfjs.ts";
+import { ATTR_BOOL, typeAttr } from "../binding/attributes.ts";
+import { idOf, type NodeBackend } from "../binding/backend.ts";
+import { CapturedFunction } from "./captured_function.ts";
+import { TF_FLOAT } from "../binding/dtypes.ts";
+import type { StatisticsCall } from "./captured_program.ts";
+import { type Argument, GraphRecorder, type GraphTensor } from "../binding/graph_recorder.ts";
+import { newHandle } from "../binding/tensor.ts";
+import { assignAttributes, Variable } from "../binding/variable.ts";
+
+/** What the update reads and writes. */
+export interface UpdateVariables {
+  /** By position in the stage's weights. */
+  readonly weights: readonly Variable[];
+  readonly accumulators: readonly (Variable | undefined)[];
+  /** Packed sums of BatchNorm statistics, once a forward has been captured. */
+  statistics: Variable | undefined;
+  /** The calls whose statistics are packed, in order. */
+  statisticsOrder: readonly StatisticsCall[];
+}
+
+/** A captured update with its slots. */
+export class CapturedUpdate {
+  readonly #backend: NodeBackend;
+  readonly #model: StageModel;
+  readonly #variables: UpdateVariables;
+  readonly #spec: OptimizerSpec;
+  /** Slots by position in the stage's weights. */
+  readonly slots = new Map<number, Variable[]>();
+  readonly #scalars = new Map<string, Argument>();
+  #function: CapturedFunction | undefined;
+  #added = "";
+
+  constructor(backend: NodeBackend, model: StageModel, variables: UpdateVariables, spec: OptimizerSpec) {
+    this.#backend = backend;
+    this.#model = model;
+    this.#variables = variables;
+    this.#spec = spec;
+    const { context } = backend.binding;
+    for (const [position, accumulator] of variables.accumulators.entries()) {
+      if (!accumulator) continue;
+      const { shape } = accumulator;
+      const slots = updateRule(spec).slots.map(({ name, initial }) => {
+        const slot = new Variable(context, name, { shape, dtype: "float32" });
+        slot.assign(new Float32Array(slot.byteLength / 4).fill(initial));
+        return slot;
+      });
+      this.slots.set(position, slots);
+    }
+  }
+
+  /** Captures it, if `added`, the accumulators that must be zero when a step begins, are others than before. */
+  prepare(added: readonly number[]): void {
+    const key = added.join();
+    if (this.#function && key === this.#added) return;
+    this.#function?.dispose();
+    this.#added = key;
+    this.#function = this.#capture(new Set(added));
+  }
+
+  /** Runs it. @returns the layers' penalty */
+  run(step: UpdateScalars): number {
+    const f = this.#function!;
+    const { context } = this.#backend.binding;
+    const values = this.#values(step);
+    const temporary: bigint[] = [];
+    const inputs = BigUint64Array.from(f.inputs, ({ source }) => {
+      if (source.kind === "variable") return source.variable.handle;
+      const [name] = [...this.#scalars].find(([, argument]) => argument === source)!;
+      const handle = newHandle(context, TF_FLOAT, [], Float32Array.of(values[name]!));
+      temporary.push(handle);
+      return handle;
+    });
+    try {
+      const [penalty] = f.call(inputs);
+      if (penalty === undefined) return 0;
+      const value = this.#backend.binding.readScalar(penalty);
+      context.tf.TFE_DeleteTensorHandle(penalty);
+      return value;
+    } finally {
+      for (const handle of temporary) context.tf.TFE_DeleteTensorHandle(handle);
+    }
+  }
+
+  dispose(): void {
+    this.#function?.dispose();
+    for (const slots of this.slots.values()) for (const slot of slots) slot.dispose();
+    this.slots.clear();
+  }
+
+  #capture(added: ReadonlySet<number>): CapturedFunction {
+    const { binding } = this.#backend;
+    const graph = new GraphRecorder(binding.context, `stage${this.#model.config.index}_U`);
+    const e = engine();
+    e.startScope("stagger.capture");
+    try {
+      const outputs = binding.record(graph, () => {
+        const { penalty, gradients } = this.#penalties();
+        for (const [position, accumulator] of this.#variables.accumulators.entries()) {
+          if (!accumulator) continue;
+          this.#updateWeight(graph, position, accumulator, gradients.get(position));
+          if (added.has(position)) this.#zero(graph, accumulator);
+        }
+        this.#updateStatistics(graph);
+        const outputs = penalty ? [binding.resolve(idOf(this.#backend, penalty))] : [];
+        penalty?.dispose(); // the tape kept it
+        return outputs;
+      });
+      return new CapturedFunction(graph, outputs);
+    } finally {
+      e.endScope();
+      graph.dispose();
+      binding.endCapture();
+    }
+  }
+
+  /** The layers' penalties, once a batch, and their gradients by position. */
+  #penalties(): { penalty: tf.Tensor | undefined; gradients: Map<number, tf.Tensor> } {
+    const model = this.#model;
+    const gradients = new Map<number, tf.Tensor>();
+    if (!model.penalized) return { penalty: undefined, gradients };
+    const recording = record(() => [model.penalty()!]);
+    const ids = new Map(
+      model.trainable.map(({ variable }) => [
+        variable.val.id,
+        model.weights.findIndex((w) => w.variable === variable),
+      ]),
+    );
+    const dependent = dependence(recording.nodes, [], ids.keys());
+    // A penalty depends on weights alone: all of its backward is W's.
+    const [penalty] = recording.outputs;
+    const back = backward(recording, [], [], dependent);
+    const seed = {
+      target: penalty!,
+      node: recording.nodes[0]!,
+      overBatch: undefined,
+      run: () => tf.scalar(1),
+    };
+    for (const [id, gradient] of weightGradients(recording, [...back.pending, seed], dependent)) {
+      const position = ids.get(id);
+      if (position !== undefined) gradients.set(position, gradient);
+    }
+    recording.dispose();
+    return { penalty, gradients };
+  }
+
+  #updateWeight(
+    graph: GraphRecorder,
+    position: number,
+    accumulator: Variable,
+    penalty: tf.Tensor | undefined,
+  ): void {
+    const { binding } = this.#backend;
+    const weight = this.#variables.weights[position]!;
+    const slots = this.slots.get(position)!;
+    const tensor = (t: GraphTensor) => this.#backend.createOutputTensor(binding.adopt(t));
+    let gradient = tensor(graph.read(accumulator));
+    if (penalty) gradient = tf.add(gradient, penalty);
+    if (fused(this.#spec)) {
+      if (this.#spec.weightDecay > 0 && this.#spec.name !== "adamw") {
+        gradient = tf.add(gradient, tf.mul(tensor(graph.read(weight)), this.#spec.weightDecay));
+      }
+      this.#applyFused(graph, weight, slots, binding.resolve(idOf(this.#backend, gradient)));
+      return;
+    }
+    const rule = updateRule(this.#spec);
+    const names = Object.keys(rule.scalars({ learningRate: 0, iteration: 0 }));
+    const scalars = Object.fromEntries(names.map((name) => [name, tensor(this.#scalar(graph, name))]));
+    const before = slots.map((slot) => tensor(graph.read(slot)));
+    const after = rule.apply(tensor(graph.read(weight)), gradient, before, scalars);
+    const assign = (variable: Variable, value: tf.Tensor) =>
+      graph.write("AssignVariableOp", assignAttributes(variable), variable, [
+        binding.resolve(idOf(this.#backend, value)),
+      ]);
+    assign(weight, after.weight);
+    after.slots.forEach((value, i) => assign(slots[i]!, value));
+  }
+
+  /** The scalars of one update. */
+  #values(step: UpdateScalars): Record<string, number> {
+    const spec = this.#spec;
+    if (!fused(spec) || spec.name !== "adam" && spec.name !== "adamw") return updateRule(spec).scalars(step);
+    const beta1Power = spec.beta1 ** (step.iteration + 1);
+    const beta2Power = spec.beta2 ** (step.iteration + 1);
+    return {
+      learningRate: step.learningRate,
+      beta1Power,
+      beta2Power,
+      // TensorFlow adds epsilon to the root of the uncorrected second moment, TensorFlow.js to the corrected one.
+      epsilon: spec.epsilon * Math.sqrt(1 - beta2Power),
+      kept: 1 - step.learningRate * spec.weightDecay,
+    };
+  }
+
+  /** TensorFlow's own update ops, which work in place. */
+  #applyFused(
+    graph: GraphRecorder,
+    weight: Variable,
+    slots: readonly Variable[],
+    gradient: GraphTensor,
+  ): void {
+    const spec = this.#spec;
+    const scalar = (name: string) => this.#scalar(graph, name);
+    const number = (value: number) => this.#backend.binding.resolve(idOf(this.#backend, tf.scalar(value)));
+    const T = [typeAttr("T", TF_FLOAT), { name: "use_locking", type: ATTR_BOOL, value: false }];
+    if (spec.name === "sgd" && spec.momentum === 0) {
+      graph.write("ResourceApplyGradientDescent", T, weight, [scalar("learningRate"), gradient]);
+      return;
+    }
+    if (spec.name === "rmsprop") {
+      const values = [
+        scalar("learningRate"),
+        number(spec.decay),
+        number(spec.momentum),
+        number(spec.epsilon),
+        gradient,
+      ];
+      graph.write("ResourceApplyRMSProp", T, weight, values, slots);
+      return;
+    }
+    if (spec.name === "adam" || spec.name === "adamw") {
+      if (spec.name === "adamw" && spec.weightDecay > 0) {
+        const kept = graph.op("Mul", [typeAttr("T", TF_FLOAT)], [graph.read(weight), scalar("kept")], 1);
+        graph.write("AssignVariableOp", assignAttributes(weight), weight, kept);
+      }
+      const scalars = ["beta1Power", "beta2Power", "learningRate"].map(scalar);
+      const values = [...scalars, number(spec.beta1), number(spec.beta2), scalar("epsilon"), gradient];
+      graph.write("ResourceApplyAdam", T, weight, values, slots);
+      return;
+    }
+    const nesterov = { name: "use_nesterov", type: ATTR_BOOL, value: spec.nesterov };
+    const values = [scalar("learningRate"), gradient, number(spec.momentum)];
+    graph.write("ResourceApplyMomentum", [...T, nesterov], weight, values, slots);
+  }
+
+  /** Moves BatchNorm's running statistics towards the batch's, once a batch. */
+  #updateStatistics(graph: GraphRecorder): void {
+    const { statistics, statisticsOrder, weights } = this.#variables;
+    if (!statistics) return;
+    const { binding } = this.#backend;
+    const tensor = (t: GraphTensor) => this.#backend.createOutputTensor(binding.adopt(t));
+    const [meanAll, squareAll, withinAll] = tf.split(tensor(graph.read(statistics)), 3);
+    // The variance of the batch: that within micro-batches, and that of their means; the latter is 0 for one.
+    const varianceAll = tf.add(withinAll!, tf.maximum(tf.sub(squareAll!, tf.square(meanAll!)), 0));
+    let at = 0;
+    for (const { layer, channels } of statisticsOrder) {
+      const move = (target: unknown, all: tf.Tensor) => {
+        const variable = weights[this.#model.weights.findIndex((w) => w.variable === target)]!;
+        const old = tensor(graph.read(variable));
+        const value = tf.slice(all, [at], [channels]);
+        const moved = tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum));
+        graph.write("AssignVariableOp", assignAttributes(variable), variable, [
+          binding.resolve(idOf(this.#backend, moved)),
+        ]);
+      };
+      move(layer.movingMean, meanAll!);
+      move(layer.movingVariance, varianceAll);
+      at += channels;
+    }
+    this.#zero(graph, statistics);
+  }
+
+  #zero(graph: GraphRecorder, variable: Variable): void {
+    const zeros = tf.zeros(variable.shape as number[]);
+    const value = this.#backend.binding.resolve(idOf(this.#backend, zeros));
+    graph.write("AssignVariableOp", assignAttributes(variable), variable, [value]);
+  }
+
+  #scalar(graph: GraphRecorder, name: string): GraphTensor {
+    let argument = this.#scalars.get(name);
+    if (!argument) {
+      argument = { kind: "argument", label: name };
+      this.#scalars.set(name, argument);
+    }
+    return graph.input(argument, TF_FLOAT, []);
+  }
+}
+
+/** Optimizers that TensorFlow updates in place with the arithmetic of TensorFlow.js. */
+function fused({ name, centered }: OptimizerSpec): boolean {
+  return ["sgd", "momentum", "adam", "adamw"].includes(name) || name === "rmsprop" && !centered;
+}

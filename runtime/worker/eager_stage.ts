@@ -1,0 +1,389 @@
+/**
+ * A stage whose ops run one by one, on whatever backend TensorFlow.js has: the reference in tests, what the
+ * engine "wasm" does, and the way out for layers that cannot be captured.
+ * @module
+ */
+import { tf } from "../../deps.ts";
+import { sizeOf } from "../../ring/dtype.ts";
+import type { BatchStatistics, RandomSource } from "../../stages/context.ts";
+import type { LayerCost } from "../../stages/balance.ts";
+import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
+import type { StageWeight } from "../../stages/stage_config.ts";
+import {
+  type OptimizerSpec,
+  type UpdateRule,
+  updateRule,
+  type UpdateScalars,
+} from "../../stages/optimizers.ts";
+import type { StageModel } from "../../stages/stage_model.ts";
+import {
+  backward,
+  type BackwardResult,
+  type Dependence,
+  dependence,
+  type PendingGradient,
+  record,
+  type Recording,
+  weightGradients,
+} from "../../stages/tape.ts";
+import { engine } from "../../stages/tfjs.ts";
+import { EagerProfile } from "./eager_profile.ts";
+
+/** One micro-batch between its F and its last backward. */
+interface InFlight {
+  readonly recording: Recording;
+  readonly inputs: readonly tf.Tensor[];
+  readonly dependent: Dependence;
+  readonly hasLoss: boolean;
+  readonly split: boolean;
+  /** Inputs and targets, alive until the last backward. */
+  readonly owned: tf.Tensor[];
+  pending?: readonly PendingGradient[];
+}
+
+/** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
+export class EagerStage implements StageExecutor {
+  engineMs = 0;
+  readonly #rule: UpdateRule | undefined;
+  readonly #inFlight = new Map<number, InFlight>();
+  /** By position in the stage's weights. */
+  readonly #gradients = new Map<number, tf.Tensor>();
+  readonly #slots = new Map<number, tf.Tensor[]>();
+  #statistics: { layer: BatchStatistics["layer"]; sums: tf.Tensor[] }[] = [];
+  #results: tf.Tensor | undefined;
+  #profile: EagerProfile | undefined;
+
+  constructor(
+    readonly model: StageModel,
+    optimizer: OptimizerSpec | undefined,
+    readonly random: (step: number, firstSample: number) => RandomSource,
+  ) {
+    this.#rule = optimizer && updateRule(optimizer);
+  }
+
+  prepare(_workload: Workload): number {
+    return 0;
+  }
+
+  forward(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    return this.#timed(() => {
+      const x = inputs as tf.Tensor[];
+      const share = tf.scalar(microBatch.size / microBatch.batchSize);
+      let loss: tf.Tensor | undefined;
+      let recording: Recording;
+      try {
+        recording = record(() => {
+          const random = this.random(microBatch.step, microBatch.firstSample);
+          const made = this.model.train(x, targets as tf.Tensor[], share, random);
+          this.#addStatistics(made.statistics, share);
+          if (made.results) this.#addResults(made.results);
+          loss = made.loss;
+          return [...made.outputs, ...(loss ? [loss] : [])];
+        });
+      } catch (error) {
+        tf.dispose([...x, ...targets as tf.Tensor[]]); // they became the stage's own
+        throw error;
+      } finally {
+        share.dispose();
+      }
+      const { config, trainable } = this.model;
+      const dependent = dependence(
+        recording.nodes,
+        x.map((tensor, i) => ({ tensor, wanted: config.inputs[i]!.needsGradient })),
+        trainable.map(({ variable }) => variable.val.id),
+      );
+      const flight: InFlight = {
+        recording,
+        inputs: x.filter((_, i) => config.inputs[i]!.needsGradient),
+        dependent,
+        hasLoss: loss !== undefined,
+        split: workload.split,
+        owned: [...x, ...targets as tf.Tensor[], ...(loss ? [loss] : [])],
+      };
+      this.#inFlight.set(microBatch.index, flight);
+      // The caller frees what it is given; the tape may still read the output.
+      const made = recording.outputs.slice(0, config.outputs.length).map((t) => own(t));
+      if (trainable.length === 0 && flight.inputs.length === 0) this.#finish(microBatch.index);
+      return made;
+    });
+  }
+
+  backward(index: number, outputGradients: readonly Value[]): Value[] {
+    const flight = this.#inFlight.get(index);
+    if (!flight) return [];
+    return this.#timed(() => {
+      const { recording, inputs, dependent } = flight;
+      const { outputs } = this.model.config;
+      flight.owned.push(...outputGradients as tf.Tensor[]);
+      const e = engine();
+      e.startScope("stagger.backward");
+      let survivors: tf.Tensor[] = [];
+      try {
+        let next = 0;
+        const dys = outputs.map(({ needsGradient }) =>
+          needsGradient ? outputGradients[next++] as tf.Tensor : undefined
+        );
+        const seeds = [...dys, ...(flight.hasLoss ? [tf.scalar(1)] : [])];
+        const around = this.#profile?.around;
+        const back: BackwardResult = backward(recording, seeds, inputs, dependent, around);
+        const gradients = back.inputGradients.map((dx, i) => own(dx ?? tf.zeros(inputs[i]!.shape)));
+        if (flight.split) {
+          flight.pending = back.pending;
+          // What the pending gradients still read must outlive this scope.
+          survivors = e.state.activeScope.track.filter((t) => !t.kept && !t.isDisposed).map((t) =>
+            tf.keep(t)
+          );
+          flight.owned.push(...survivors);
+        } else this.#accumulate(flight, back.pending);
+        return gradients;
+      } finally {
+        e.endScope();
+        if (!flight.split) this.#finish(index);
+      }
+    });
+  }
+
+  weight(indices: readonly number[], keep = false): void {
+    this.#timed(() => {
+      for (const index of indices) {
+        const flight = this.#inFlight.get(index);
+        if (!flight) continue;
+        tf.tidy(() => this.#accumulate(flight, flight.pending ?? []));
+        if (!keep) this.#finish(index);
+      }
+    });
+  }
+
+  update(step: UpdateScalars): number {
+    return this.#timed(() => {
+      const rule = this.#rule!;
+      const penalty = this.#addPenalties();
+      tf.tidy(() => {
+        const values = rule.scalars(step);
+        const scalars = Object.fromEntries(
+          Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
+        );
+        for (const [position, { spec, variable }] of this.model.weights.entries()) {
+          if (!spec.trainable) continue;
+          const weight = variable.val;
+          const slots = this.#slotsOf(position, weight.shape);
+          const gradient = this.#gradients.get(position) ?? tf.zeros(weight.shape);
+          const after = rule.apply(weight, gradient, slots, scalars);
+          weight.assign(after.weight);
+          this.#slots.set(position, after.slots.map((t) => tf.keep(t)));
+          tf.dispose(slots);
+        }
+        this.#moveStatistics();
+      });
+      this.#drop();
+      return penalty;
+    });
+  }
+
+  infer(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    return this.#timed(() => {
+      try {
+        return tf.tidy(() => {
+          if (workload.mode === "predict") {
+            return this.model.predict(inputs as tf.Tensor[]).map((t) => own(t));
+          }
+          const share = tf.scalar(microBatch.size / microBatch.batchSize);
+          const { outputs, results } = this.model.evaluate(
+            inputs as tf.Tensor[],
+            targets as tf.Tensor[],
+            share,
+          );
+          if (results) this.#addResults(results);
+          return outputs.map((t) => own(t));
+        });
+      } finally {
+        tf.dispose([...inputs, ...targets] as tf.Tensor[]);
+      }
+    });
+  }
+
+  profile(
+    workload: Workload,
+    inputs: () => ProfileInputs,
+    rounds: number,
+    budgetMs: number,
+  ): Record<string, LayerCost> {
+    const costs = new EagerProfile(this.model);
+    const size = workload.inputs[0]?.shape[0] ?? 1;
+    const split = { ...workload, split: true };
+    this.#profile = costs;
+    const start = performance.now();
+    let measured = 0;
+    try {
+      for (let round = 0; round <= rounds; round++) {
+        if (round > 1 && performance.now() - start > budgetMs) break;
+        if (round > 0) measured++;
+        if (round === 1) costs.start(); // the first round warms up
+        const { x, targets, outputGradients } = inputs();
+        const microBatch = { index: 0, step: round, firstSample: 0, size, batchSize: size };
+        tf.dispose(this.forward(microBatch, x, targets, split) as tf.Tensor[]);
+        tf.dispose(this.backward(0, outputGradients) as tf.Tensor[]);
+        this.weight([0]);
+      }
+    } finally {
+      this.#profile = undefined;
+      costs.stop();
+      this.reset();
+    }
+    return costs.perRound(measured);
+  }
+
+  takeResults(): Float32Array {
+    const results = this.#results?.dataSync().slice() as Float32Array | undefined;
+    this.#results?.dispose();
+    this.#results = undefined;
+    return results ?? new Float32Array(0);
+  }
+
+  loadWeights(memory: SharedArrayBuffer): void {
+    for (const { spec, variable } of this.model.weights) {
+      const values = weightView(memory, spec).slice();
+      tf.tidy(() => variable.val.assign(tf.tensor(values, spec.shape as number[], spec.dtype)));
+    }
+  }
+
+  storeWeights(memory: SharedArrayBuffer): void {
+    for (const { spec, variable } of this.model.weights) {
+      weightView(memory, spec).set(variable.val.dataSync());
+    }
+  }
+
+  reset(): void {
+    for (const index of [...this.#inFlight.keys()]) this.#finish(index);
+    this.#results?.dispose();
+    this.#results = undefined;
+    this.#drop();
+  }
+
+  counts(): Record<string, number> {
+    return { tensors: tf.memory().numTensors, inFlight: this.#inFlight.size };
+  }
+
+  dispose(): void {
+    this.reset();
+    for (const slots of this.#slots.values()) tf.dispose(slots);
+    this.#slots.clear();
+    this.model.dispose();
+  }
+
+  #timed<T>(body: () => T): T {
+    const start = performance.now();
+    try {
+      return body();
+    } finally {
+      this.engineMs += performance.now() - start;
+    }
+  }
+
+  #accumulate({ recording, dependent }: InFlight, pending: readonly PendingGradient[]): void {
+    const byId = weightGradients(recording, pending, dependent, this.#profile?.weight);
+    for (const [position, { variable, spec }] of this.model.weights.entries()) {
+      const gradient = spec.trainable ? byId.get(variable.val.id) : undefined;
+      if (gradient) this.#addGradient(position, gradient);
+    }
+  }
+
+  #addGradient(position: number, gradient: tf.Tensor): void {
+    const sum = this.#gradients.get(position);
+    this.#gradients.set(position, tf.keep(sum ? tf.add(sum, gradient) : tf.clone(gradient)));
+    sum?.dispose();
+  }
+
+  /** The layers' penalties, once a batch. */
+  #addPenalties(): number {
+    const { model } = this;
+    if (!model.penalized) return 0;
+    return tf.tidy(() => {
+      const trainable = model.weights.flatMap(({ spec, variable }, i) =>
+        spec.trainable ? [{ variable, i }] : []
+      );
+      const f = () => model.penalty() as tf.Scalar;
+      const { value, grads } = tf.variableGrads(f, trainable.map(({ variable }) => variable.val));
+      for (const { variable, i } of trainable) {
+        const gradient = grads[variable.val.name];
+        if (gradient) this.#addGradient(i, gradient);
+      }
+      return value.dataSync()[0]!;
+    });
+  }
+
+  #addResults(results: tf.Tensor): void {
+    const sum = this.#results;
+    this.#results = tf.keep(sum ? tf.add(sum, results) : tf.clone(results));
+    sum?.dispose();
+  }
+
+  #addStatistics(
+    statistics: readonly BatchStatistics[],
+    share: tf.Tensor,
+  ): void {
+    tf.tidy(() => {
+      statistics.forEach(({ layer, mean, variance }, i) => {
+        const now = [mean, tf.square(mean), variance].map((t) => tf.mul(t, share));
+        const before = this.#statistics[i]?.sums;
+        const sums = now.map((t, j) => tf.keep(before ? tf.add(before[j]!, t) : t));
+        if (before) tf.dispose(before);
+        this.#statistics[i] = { layer, sums };
+      });
+    });
+    for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
+  }
+
+  /** As the captured update does: the variance of the batch is that within micro-batches and that of their means. */
+  #moveStatistics(): void {
+    for (const { layer, sums: [mean, square, within] } of this.#statistics) {
+      const variance = tf.add(within!, tf.maximum(tf.sub(square!, tf.square(mean!)), 0));
+      for (const [target, value] of [[layer.movingMean, mean!], [layer.movingVariance, variance]] as const) {
+        const old = target.val;
+        old.assign(tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum)));
+      }
+    }
+  }
+
+  #slotsOf(position: number, shape: number[]): tf.Tensor[] {
+    return this.#slots.get(position) ??
+      this.#rule!.slots.map(({ initial }) => tf.keep(tf.fill(shape, initial)));
+  }
+
+  #drop(): void {
+    for (const gradient of this.#gradients.values()) gradient.dispose();
+    this.#gradients.clear();
+    for (const { sums } of this.#statistics) tf.dispose(sums);
+    this.#statistics = [];
+  }
+
+  #finish(index: number): void {
+    const flight = this.#inFlight.get(index);
+    if (!flight) return;
+    this.#inFlight.delete(index);
+    flight.recording.dispose();
+    tf.dispose([...flight.recording.outputs]);
+    tf.dispose(flight.owned);
+  }
+}
+
+/** Where a weight's values lie. */
+function weightView(memory: SharedArrayBuffer, { offset, shape, dtype }: StageWeight) {
+  const size = sizeOf(shape);
+  return dtype === "int32" ? new Int32Array(memory, offset, size) : new Float32Array(memory, offset, size);
+}
+
+/** A tensor of its own over the same values, kept: the caller's to dispose. */
+function own(t: tf.Tensor): tf.Tensor {
+  return tf.keep(tf.clone(t));
+}

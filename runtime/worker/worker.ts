@@ -1,0 +1,148 @@
+/** One worker: one stage on one device. Answers the coordinator; runs steps through the interpreter. @module */
+import { AbortedError, AbortFlag } from "../../ring/abort.ts";
+import type { StageExecutor } from "../../stages/executor.ts";
+import { resolveLosses } from "../../stages/losses.ts";
+import { StageModel } from "../../stages/stage_model.ts";
+import { type FailurePlace, portable } from "../errors.ts";
+import { describeAction, Interpreter, Lane } from "./interpreter.ts";
+import { measureStage, profileStage } from "../measure.ts";
+import type { Reply, StageSetup, StepCommand, WorkerApi, WorkerStart } from "../protocol.ts";
+import { startEngine, type WorkerEngineHandle } from "./worker_engine.ts";
+import { serve, transfer } from "../coordinator/worker_link.ts";
+
+let start: WorkerStart;
+let abort: AbortFlag;
+let engine: WorkerEngineHandle;
+let setup: StageSetup;
+let model: StageModel;
+let executor: StageExecutor;
+let interpreter: Interpreter;
+/** Why the stage runs eagerly though capturing was asked for. */
+let eager: string | undefined;
+const lanes = new Map<number, Lane>();
+
+/** Runs `body`; what it throws becomes an answer, and stops the other stages if `raise` is set. */
+async function reply<T>(doing: string, body: () => T | Promise<T>, raise = false): Promise<Reply<T>> {
+  try {
+    return { ok: true, value: await body() };
+  } catch (error) {
+    const aborted = error instanceof AbortedError;
+    if (raise && !aborted) abort.raise(start.stage);
+    const action = interpreter?.current;
+    const place: FailurePlace = {
+      stage: start.stage,
+      device: start.device.name,
+      step: action ? interpreter.step : -1,
+      action: describeAction(action, doing),
+      microBatch: action?.microBatch ?? -1,
+      ...(action && model?.currentLayer ? { layer: model.currentLayer } : {}),
+    };
+    return { ok: false, failure: portable(error, place, aborted) };
+  }
+}
+
+/** Makes the executor; a stage that cannot be captured runs eagerly. */
+function makeExecutor(capture: boolean): void {
+  const made = engine.execute(model, setup, capture && engine.captures);
+  executor = made.executor;
+  interpreter = new Interpreter(executor, made.tensors, abort);
+  executor.loadWeights(setup.weights);
+}
+
+async function makeModel(): Promise<void> {
+  const losses = setup.losses && await resolveLosses(setup.outputs, setup.losses);
+  model = new StageModel(setup.config, losses);
+}
+
+/** Goes over to eager execution, keeping the weights. */
+async function fallBack(error: unknown): Promise<void> {
+  if (!(error instanceof Error) || error.name !== "CaptureError") throw error;
+  const layer = model.currentLayer ? `layer "${model.currentLayer}"` : "a layer";
+  eager = `${layer} cannot be captured: it ${error.message}`;
+  executor.storeWeights(setup.weights);
+  executor.dispose();
+  await makeModel();
+  makeExecutor(false);
+}
+
+const api: WorkerApi = {
+  start: (message) => {
+    start = message;
+    abort = new AbortFlag(message.abort);
+    return reply("start", async () => {
+      engine = await startEngine(message);
+      for (const module of message.modules) await import(module);
+      return { engine: engine.description };
+    });
+  },
+
+  build: (message) =>
+    reply("build", async () => {
+      executor?.dispose();
+      lanes.clear();
+      setup = message;
+      await makeModel();
+      makeExecutor(setup.capture);
+    }),
+
+  openLane: (lane) => reply("open rings", () => void lanes.set(lane.id, new Lane(lane, abort))),
+
+  closeLane: (id) => reply("close rings", () => void lanes.delete(id)),
+
+  prepare: (workloads) =>
+    reply("capture", async () => {
+      let seconds = 0;
+      try {
+        for (const workload of workloads) seconds += executor.prepare(workload);
+      } catch (error) {
+        await fallBack(error);
+      }
+      return eager ? { seconds, eager } : { seconds };
+    }),
+
+  measure: (workload, outputGradients) =>
+    reply("measure", () => measureStage(executor, interpreter.tensors, workload, outputGradients)),
+
+  profile: (workload, outputGradients) =>
+    reply("profile", async () => {
+      const measure = () => profileStage(executor, interpreter.tensors, workload, outputGradients);
+      try {
+        return { costs: measure() };
+      } catch (error) {
+        await fallBack(error);
+        return { costs: measure(), eager };
+      }
+    }),
+
+  run: (command: StepCommand) =>
+    reply("step", () => {
+      const lane = lanes.get(command.lane)!;
+      const report = interpreter.run(lane, command);
+      return transfer(report, report.predictions.flat().map(({ data }) => data));
+    }, true),
+
+  reset: () =>
+    reply("reset", () => {
+      executor.reset();
+      interpreter.reset();
+      for (const lane of lanes.values()) lane.reset();
+    }),
+
+  loadWeights: () => reply("load weights", () => executor.loadWeights(setup.weights)),
+
+  storeWeights: () => reply("store weights", () => executor.storeWeights(setup.weights)),
+
+  counters: () =>
+    reply("counters", () => ({
+      rings: Object.assign({}, ...[...lanes.values()].map((lane) => lane.counters())),
+      counts: executor.counts(),
+    })),
+
+  dispose: () =>
+    reply("dispose", () => {
+      executor?.dispose();
+      lanes.clear();
+    }),
+};
+
+serve(api);
