@@ -144,7 +144,7 @@ async function tfjsVersion(): Promise<string | Error> {
 
 async function staggerVersion(): Promise<string | undefined> {
   try {
-    return (await import("../deno.json", { with: { type: "json" } })).default.version;
+    return (await import("../../deno.json", { with: { type: "json" } })).default.version;
   } catch {
     return undefined; // imported from a place that does not serve it
   }

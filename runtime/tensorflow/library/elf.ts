@@ -1,6 +1,6 @@
 /**
- * Looks at a shared library's headers (the ELF format, 64 bits, little endian): is it whole, and made for
- * this machine?
+ * Looks into a shared library (the ELF format, 64 bits, little endian): is it whole, made for this machine, where
+ * does it look for others, and which symbols does it name?
  * @module
  */
 
@@ -17,9 +17,10 @@ const ET_DYN = 3;
 const PT_LOAD = 1;
 const PT_DYNAMIC = 2;
 
-// Entries of the loader's table: end, address of the strings, and the two kinds of search path.
+// Entries of the loader's table: end, address and length of the strings, and the two kinds of search path.
 const DT_NULL = 0;
 const DT_STRTAB = 5;
+const DT_STRSZ = 10;
 const DT_RPATH = 15;
 const DT_RUNPATH = 29;
 
@@ -84,30 +85,59 @@ export function libraryFault(path: string, arch: string = Deno.build.arch): stri
 export function searchPathOf(path: string): string {
   try {
     using file = Deno.openSync(path);
-    const segments = readHeaders(file)?.segments ?? [];
-    const dynamic = segments.find((segment) => segment.type === PT_DYNAMIC);
-    if (dynamic === undefined) return "";
-    const table = readAt(file, dynamic.offset, dynamic.size);
-    let strings = 0;
-    let at: number | undefined;
-    for (let i = 0; i + 16 <= dynamic.size; i += 16) {
-      const tag = integer(table, i);
-      if (tag === DT_NULL) break;
-      if (tag === DT_STRTAB) strings = integer(table, i + 8);
-      if (tag === DT_RPATH || tag === DT_RUNPATH) at = integer(table, i + 8);
-    }
-    const home = segments.find((segment) =>
-      segment.type === PT_LOAD && strings >= segment.address && strings < segment.address + segment.size
-    );
-    if (at === undefined || home === undefined) return "";
-    const offset = strings - home.address + at;
-    const text = readAt(file, home.offset + offset, Math.min(MAX_STRING, home.size - offset));
+    const strings = loaderStrings(file);
+    const at = strings && (strings.entries.get(DT_RUNPATH) ?? strings.entries.get(DT_RPATH));
+    if (at === undefined) return "";
+    const text = readAt(file, strings!.offset + at, Math.min(MAX_STRING, strings!.size - at));
     const bytes = new Uint8Array(text.buffer);
     const end = bytes.indexOf(0);
     return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end));
   } catch {
     return "";
   }
+}
+
+/**
+ * The first symbol that a library names and that matches: for one whose full name holds a version.
+ *
+ * @returns undefined if there is none, or the library cannot be read
+ */
+export function symbolOf(path: string, pattern: RegExp): string | undefined {
+  try {
+    using file = Deno.openSync(path);
+    const strings = loaderStrings(file);
+    if (strings === undefined) return undefined;
+    const text = new TextDecoder("latin1").decode(readAt(file, strings.offset, strings.size));
+    const whole = new RegExp(`(?<=\\0)(?:${pattern.source})(?=\\0)`, pattern.flags);
+    return whole.exec(text)?.[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the loader's strings lie in the file, in bytes, and the entries of its table by their tag. */
+function loaderStrings(
+  file: Deno.FsFile,
+): { offset: number; size: number; entries: ReadonlyMap<number, number> } | undefined {
+  const segments = readHeaders(file)?.segments ?? [];
+  const dynamic = segments.find((segment) => segment.type === PT_DYNAMIC);
+  if (dynamic === undefined) return undefined;
+  const table = readAt(file, dynamic.offset, dynamic.size);
+  const entries = new Map<number, number>();
+  for (let i = 0; i + 16 <= dynamic.size; i += 16) {
+    const tag = integer(table, i);
+    if (tag === DT_NULL) break;
+    entries.set(tag, integer(table, i + 8));
+  }
+  const address = entries.get(DT_STRTAB);
+  if (address === undefined) return undefined;
+  const home = segments.find((segment) =>
+    segment.type === PT_LOAD && address >= segment.address && address < segment.address + segment.size
+  );
+  if (home === undefined) return undefined;
+  const within = address - home.address;
+  const size = Math.min(entries.get(DT_STRSZ) ?? Infinity, home.size - within);
+  return { offset: home.offset + within, size, entries };
 }
 
 /** @throws {RangeError} if the file ends within its headers */

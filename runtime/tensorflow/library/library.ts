@@ -13,6 +13,7 @@ import { tfBufferSymbols } from "../binding/symbols/tf_buffer.ts";
 import { tfStatusSymbols } from "../binding/symbols/tf_status.ts";
 import { tfTensorSymbols } from "../binding/symbols/tf_tensor.ts";
 import { cstring } from "../binding/cstring.ts";
+import { logLevelOf, LogSeverity, withoutLogLines } from "./log_lines.ts";
 
 const RTLD_NOW = 0x2;
 const RTLD_NOLOAD = 0x4;
@@ -60,11 +61,15 @@ export function openTensorflow(paths: LibraryPaths): Tensorflow {
   prepareEnvironment();
   const c = openLibc();
   if (c.dlopen(cstring(paths.cc), RTLD_NOW | RTLD_NOLOAD) === 0n) {
-    silently(() => {
-      for (const path of paths.cudaLibraries ?? []) pin(path, RTLD_GLOBAL);
-      pin(paths.framework, 0);
-      pin(paths.cc, 0);
-    });
+    for (const path of paths.cudaLibraries ?? []) pin(path, RTLD_GLOBAL);
+    const quiet = Number(Deno.env.get("TF_CPP_MIN_LOG_LEVEL")) >= 2; // else the user wants to see the lines
+    if (quiet) withoutLogLines(c, paths.framework, () => pin(paths.framework, 0));
+    else pin(paths.framework, 0);
+    // While the other one is loaded, it complains of what is no fault; what really fails, dlopen tells.
+    const setLogLevel = quiet ? logLevelOf(paths.framework) : undefined;
+    setLogLevel?.(LogSeverity.Fatal);
+    pin(paths.cc, 0);
+    setLogLevel?.(LogSeverity.Error);
     leaveAtOnce();
   }
   return Deno.dlopen(paths.cc, tensorflowSymbols).symbols;
@@ -102,26 +107,4 @@ function pin(path: string, flags: number): void {
 function leaveAtOnce(): void {
   const c = openLibc();
   c.on_exit(c.dlsym(0n, cstring("_exit")), 0n);
-}
-
-/**
- * Runs `body` with standard error turned away: while it is loaded, the library writes lines about oneDNN and
- * CUDA that no setting of its own holds back. What really fails comes back from `dlopen`.
- */
-function silently<T>(body: () => T): T {
-  if (Number(Deno.env.get("TF_CPP_MIN_LOG_LEVEL")) < 2) return body(); // the user wants to see them
-  const c = openLibc();
-  const STDERR = 2;
-  const WRITE_ONLY = 1;
-  const saved = c.dup(STDERR);
-  const nowhere = c.open(cstring("/dev/null"), WRITE_ONLY);
-  if (saved < 0 || nowhere < 0) return body();
-  c.dup2(nowhere, STDERR);
-  try {
-    return body();
-  } finally {
-    c.dup2(saved, STDERR);
-    c.close(saved);
-    c.close(nowhere);
-  }
 }

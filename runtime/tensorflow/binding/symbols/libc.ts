@@ -15,6 +15,10 @@ export const libcSymbols = {
   dup2: { parameters: ["i32", "i32"], result: "i32" },
   open: { parameters: [BUFFER, "i32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
+  read: { parameters: ["i32", BUFFER, "usize"], result: "isize" },
+  lseek: { parameters: ["i32", "i64", "i32"], result: "i64" },
+  flock: { parameters: ["i32", "i32"], result: "i32" },
+  memfd_create: { parameters: [BUFFER, "u32"], result: "i32" },
   write: { parameters: ["i32", BUFFER, "usize"], result: "isize" },
   malloc_trim: { parameters: ["usize"], result: "i32" },
 } as const;
