@@ -1,28 +1,7 @@
 /** Where a captured function's inputs are found at each call, worked out once. @module */
 import type { CapturedFunction } from "./captured_function.ts";
-import { type Argument, CaptureError, type GraphTensor } from "../binding/graph_recorder.ts";
-
-/** Handles that belong to one micro-batch, by place; 0 where there is none. */
-export type Frame = [
-  /** What the caller handed over, in the order of the layout's arguments. */
-  handed: BigUint64Array<ArrayBuffer>,
-  /** What F left for the backward. */
-  saved: BigUint64Array<ArrayBuffer>,
-  /** What B left for W. */
-  extra: BigUint64Array<ArrayBuffer>,
-];
-
-/** Places in a frame. */
-export const HANDED = 0;
-export const SAVED = 1;
-export const EXTRA = 2;
-
-/** What the handles of a frame stand for. */
-export interface FrameLayout {
-  readonly arguments: readonly Argument[];
-  readonly saved: readonly GraphTensor[];
-  readonly extra: readonly GraphTensor[];
-}
+import { CaptureError } from "../binding/graph_recorder.ts";
+import { EXTRA, type Frame, type FrameLayout, HANDED, SAVED } from "./frame.ts";
 
 /** The inputs of one function. */
 export class CallPlan {

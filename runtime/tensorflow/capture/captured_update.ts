@@ -12,7 +12,7 @@ import { ATTR_BOOL, typeAttr } from "../binding/attributes.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT } from "../binding/dtypes.ts";
-import type { StatisticsCall } from "./captured_program.ts";
+import type { StatisticsCall } from "./train_program.ts";
 import { type Argument, GraphRecorder, type GraphTensor } from "../binding/graph_recorder.ts";
 import { newHandle } from "../binding/tensor.ts";
 import { assignAttributes, Variable } from "../binding/variable.ts";

@@ -5,10 +5,11 @@ import type { Workload } from "../../../stages/executor.ts";
 import type { StageModel } from "../../../stages/stage_model.ts";
 import { engine } from "../../../stages/tfjs.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
-import { CallPlan, type FrameLayout } from "./call_plan.ts";
+import { CallPlan } from "./call_plan.ts";
+import type { FrameLayout } from "./frame.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "../binding/dtypes.ts";
-import type { ArgumentPositions } from "./captured_program.ts";
+import type { ArgumentPositions } from "./train_program.ts";
 import { type Argument, GraphRecorder } from "../binding/graph_recorder.ts";
 
 /** A captured forward. */
