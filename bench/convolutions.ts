@@ -11,7 +11,8 @@ import { CapturedFunction } from "../runtime/tensorflow/capture/captured_functio
 import { Context } from "../runtime/tensorflow/binding/context.ts";
 import { TF_FLOAT } from "../runtime/tensorflow/binding/dtypes.ts";
 import { findTensorflow } from "../runtime/tensorflow/library/find.ts";
-import { type Argument, GraphRecorder } from "../runtime/tensorflow/binding/graph_recorder.ts";
+import { GraphRecorder } from "../runtime/tensorflow/binding/graph_recorder.ts";
+import type { Argument } from "../runtime/tensorflow/binding/graph_tensor.ts";
 import {
   type ConvolutionPart,
   type Lowering,

@@ -5,16 +5,11 @@
  */
 import { tf } from "../../deps.ts";
 import { sizeOf } from "../../ring/dtype.ts";
-import type { BatchStatistics, RandomSource } from "../../stages/context.ts";
+import type { RandomSource } from "../../stages/context.ts";
 import type { LayerCost } from "../../stages/balance.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
 import type { StageWeight } from "../../stages/stage_config.ts";
-import {
-  type OptimizerSpec,
-  type UpdateRule,
-  updateRule,
-  type UpdateScalars,
-} from "../../stages/optimizers.ts";
+import type { OptimizerSpec, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import {
   backward,
@@ -28,6 +23,7 @@ import {
 } from "../../stages/tape.ts";
 import { engine } from "../../stages/tfjs.ts";
 import { EagerProfile } from "./eager_profile.ts";
+import { EagerUpdate } from "./eager_update.ts";
 
 /** One micro-batch between its F and its last backward. */
 interface InFlight {
@@ -44,12 +40,8 @@ interface InFlight {
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
 export class EagerStage implements StageExecutor {
   engineMs = 0;
-  readonly #rule: UpdateRule | undefined;
+  readonly #update: EagerUpdate;
   readonly #inFlight = new Map<number, InFlight>();
-  /** By position in the stage's weights. */
-  readonly #gradients = new Map<number, tf.Tensor>();
-  readonly #slots = new Map<number, tf.Tensor[]>();
-  #statistics: { layer: BatchStatistics["layer"]; sums: tf.Tensor[] }[] = [];
   #results: tf.Tensor | undefined;
   #profile: EagerProfile | undefined;
 
@@ -58,7 +50,7 @@ export class EagerStage implements StageExecutor {
     optimizer: OptimizerSpec | undefined,
     readonly random: (step: number, firstSample: number) => RandomSource,
   ) {
-    this.#rule = optimizer && updateRule(optimizer);
+    this.#update = new EagerUpdate(model, optimizer);
   }
 
   prepare(_workload: Workload): number {
@@ -80,7 +72,7 @@ export class EagerStage implements StageExecutor {
         recording = record(() => {
           const random = this.random(microBatch.step, microBatch.firstSample);
           const made = this.model.train(x, targets as tf.Tensor[], share, random);
-          this.#addStatistics(made.statistics, share);
+          this.#update.addStatistics(made.statistics, share);
           if (made.results) this.#addResults(made.results);
           loss = made.loss;
           return [...made.outputs, ...(loss ? [loss] : [])];
@@ -160,29 +152,7 @@ export class EagerStage implements StageExecutor {
   }
 
   update(step: UpdateScalars): number {
-    return this.#timed(() => {
-      const rule = this.#rule!;
-      const penalty = this.#addPenalties();
-      tf.tidy(() => {
-        const values = rule.scalars(step);
-        const scalars = Object.fromEntries(
-          Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
-        );
-        for (const [position, { spec, variable }] of this.model.weights.entries()) {
-          if (!spec.trainable) continue;
-          const weight = variable.val;
-          const slots = this.#slotsOf(position, weight.shape);
-          const gradient = this.#gradients.get(position) ?? tf.zeros(weight.shape);
-          const after = rule.apply(weight, gradient, slots, scalars);
-          weight.assign(after.weight);
-          this.#slots.set(position, after.slots.map((t) => tf.keep(t)));
-          tf.dispose(slots);
-        }
-        this.#moveStatistics();
-      });
-      this.#drop();
-      return penalty;
-    });
+    return this.#timed(() => this.#update.run(step));
   }
 
   infer(
@@ -267,7 +237,7 @@ export class EagerStage implements StageExecutor {
     for (const index of [...this.#inFlight.keys()]) this.#finish(index);
     this.#results?.dispose();
     this.#results = undefined;
-    this.#drop();
+    this.#update.reset();
   }
 
   counts(): Record<string, number> {
@@ -276,8 +246,7 @@ export class EagerStage implements StageExecutor {
 
   dispose(): void {
     this.reset();
-    for (const slots of this.#slots.values()) tf.dispose(slots);
-    this.#slots.clear();
+    this.#update.dispose();
     this.model.dispose();
   }
 
@@ -294,77 +263,14 @@ export class EagerStage implements StageExecutor {
     const byId = weightGradients(recording, pending, dependent, this.#profile?.weight);
     for (const [position, { variable, spec }] of this.model.weights.entries()) {
       const gradient = spec.trainable ? byId.get(variable.val.id) : undefined;
-      if (gradient) this.#addGradient(position, gradient);
+      if (gradient) this.#update.addGradient(position, gradient);
     }
-  }
-
-  #addGradient(position: number, gradient: tf.Tensor): void {
-    const sum = this.#gradients.get(position);
-    this.#gradients.set(position, tf.keep(sum ? tf.add(sum, gradient) : tf.clone(gradient)));
-    sum?.dispose();
-  }
-
-  /** The layers' penalties, once a batch. */
-  #addPenalties(): number {
-    const { model } = this;
-    if (!model.penalized) return 0;
-    return tf.tidy(() => {
-      const trainable = model.weights.flatMap(({ spec, variable }, i) =>
-        spec.trainable ? [{ variable, i }] : []
-      );
-      const f = () => model.penalty() as tf.Scalar;
-      const { value, grads } = tf.variableGrads(f, trainable.map(({ variable }) => variable.val));
-      for (const { variable, i } of trainable) {
-        const gradient = grads[variable.val.name];
-        if (gradient) this.#addGradient(i, gradient);
-      }
-      return value.dataSync()[0]!;
-    });
   }
 
   #addResults(results: tf.Tensor): void {
     const sum = this.#results;
     this.#results = tf.keep(sum ? tf.add(sum, results) : tf.clone(results));
     sum?.dispose();
-  }
-
-  #addStatistics(
-    statistics: readonly BatchStatistics[],
-    share: tf.Tensor,
-  ): void {
-    tf.tidy(() => {
-      statistics.forEach(({ layer, mean, variance }, i) => {
-        const now = [mean, tf.square(mean), variance].map((t) => tf.mul(t, share));
-        const before = this.#statistics[i]?.sums;
-        const sums = now.map((t, j) => tf.keep(before ? tf.add(before[j]!, t) : t));
-        if (before) tf.dispose(before);
-        this.#statistics[i] = { layer, sums };
-      });
-    });
-    for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
-  }
-
-  /** As the captured update does: the variance of the batch is that within micro-batches and that of their means. */
-  #moveStatistics(): void {
-    for (const { layer, sums: [mean, square, within] } of this.#statistics) {
-      const variance = tf.add(within!, tf.maximum(tf.sub(square!, tf.square(mean!)), 0));
-      for (const [target, value] of [[layer.movingMean, mean!], [layer.movingVariance, variance]] as const) {
-        const old = target.val;
-        old.assign(tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum)));
-      }
-    }
-  }
-
-  #slotsOf(position: number, shape: number[]): tf.Tensor[] {
-    return this.#slots.get(position) ??
-      this.#rule!.slots.map(({ initial }) => tf.keep(tf.fill(shape, initial)));
-  }
-
-  #drop(): void {
-    for (const gradient of this.#gradients.values()) gradient.dispose();
-    this.#gradients.clear();
-    for (const { sums } of this.#statistics) tf.dispose(sums);
-    this.#statistics = [];
   }
 
   #finish(index: number): void {

@@ -20,7 +20,7 @@ function doctor(
 ): { code: number; stdout: string; stderr: string } {
   const { code, stdout, stderr } = new Deno.Command(Deno.execPath(), {
     args: [
-      ...["run", "--no-prompt", "--no-lock", "--allow-read", "--allow-env", "--allow-ffi", "--allow-run"],
+      ...["run", "--no-prompt", "--quiet", "--allow-read", "--allow-env", "--allow-ffi", "--allow-run"],
       ...["--allow-sys", MAIN, ...args],
     ],
     env: { STAGGER_TENSORFLOW: "", ...env },

@@ -9,7 +9,7 @@ const MAIN = fileURLToPath(new URL("../../runtime/tensorflow/setup/main.ts", imp
 export function start(folder: string, args: string[], env: Record<string, string> = {}): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: [
-      ...["run", "--no-prompt", "--no-lock", "--allow-read", "--allow-write", "--allow-env", "--allow-ffi"],
+      ...["run", "--no-prompt", "--quiet", "--allow-read", "--allow-write", "--allow-env", "--allow-ffi"],
       ...["--allow-run", "--allow-sys", MAIN, ...args],
     ],
     env: { STAGGER_TENSORFLOW: "", STAGGER_CACHE: join(folder, "cache"), ...env },

@@ -4,11 +4,8 @@ import { tf } from "../../deps.ts";
 import { type OpAttribute, typeAttr } from "../../runtime/tensorflow/binding/attributes.ts";
 import { CapturedFunction } from "../../runtime/tensorflow/capture/captured_function.ts";
 import { TensorflowError } from "../../runtime/tensorflow/binding/context.ts";
-import {
-  CaptureError,
-  GraphRecorder,
-  type GraphTensor,
-} from "../../runtime/tensorflow/binding/graph_recorder.ts";
+import { GraphRecorder } from "../../runtime/tensorflow/binding/graph_recorder.ts";
+import { CaptureError, type GraphTensor } from "../../runtime/tensorflow/binding/graph_tensor.ts";
 import { readHandle } from "../../runtime/tensorflow/binding/tensor.ts";
 import { assignAttributes, Variable } from "../../runtime/tensorflow/binding/variable.ts";
 import { engine, numbers, testTidy } from "./engine.ts";

@@ -13,7 +13,7 @@ if (scope.postMessage) {
   scope.onmessage = () => {
     // As long as a slow machine may take, so that the workers meet in there.
     const wait = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * 60);
-    withoutLogLines(openLibc(), found.framework, wait);
+    if (!Deno.env.has("TF_CPP_MIN_LOG_LEVEL")) withoutLogLines(openLibc(), found.framework, wait);
     openTensorflow(found);
     scope.postMessage!("loaded");
   };

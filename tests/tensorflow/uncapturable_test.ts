@@ -1,7 +1,7 @@
 /** Tests of what a capture refuses, naming the layer and the reason, and of what it takes nevertheless. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { CaptureError } from "../../runtime/tensorflow/binding/graph_recorder.ts";
+import { CaptureError } from "../../runtime/tensorflow/binding/graph_tensor.ts";
 import { functionCounters } from "../../runtime/tensorflow/capture/captured_function.ts";
 import type { LayerVariable } from "../../stages/tfjs.ts";
 import { engine, numbers, test } from "./engine.ts";

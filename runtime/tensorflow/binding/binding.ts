@@ -11,7 +11,8 @@ import * as attributes from "./attributes.ts";
 import type { Context } from "./context.ts";
 import * as dtypes from "./dtypes.ts";
 import { execute } from "./eager.ts";
-import { type Argument, CaptureError, type GraphRecorder, type GraphTensor } from "./graph_recorder.ts";
+import type { GraphRecorder } from "./graph_recorder.ts";
+import { type Argument, CaptureError, type GraphTensor } from "./graph_tensor.ts";
 import { handleShape, type HostValues, newHandle, newTensor, readHandle } from "./tensor.ts";
 import type { Variable } from "./variable.ts";
 

@@ -11,55 +11,10 @@ import { setGraphAttributes, typeAttr } from "./attributes.ts";
 import type { Context } from "./context.ts";
 import { cstring, cstringOnce } from "./cstring.ts";
 import { TF_DOUBLE, TF_RESOURCE } from "./dtypes.ts";
+import { CaptureError, type GraphTensor, type Origin, packOutputs, type Source } from "./graph_tensor.ts";
 import { opDef } from "./op_def.ts";
 import { TF_OUTPUT_BYTES } from "./symbols/types.ts";
 import type { Variable } from "./variable.ts";
-
-/** A value that the caller hands over at each call. */
-export interface Argument {
-  readonly kind: "argument";
-  /** For errors. */
-  readonly label: string;
-}
-
-/** Where a function's input comes from. */
-export type Source =
-  | Argument
-  | { readonly kind: "variable"; readonly variable: Variable }
-  | { readonly kind: "saved"; readonly tensor: GraphTensor };
-
-/** How a node's output came about, as far as another graph may care. */
-type Origin =
-  | { readonly kind: "computed" }
-  | { readonly kind: "input"; readonly source: Source }
-  | { readonly kind: "constant"; readonly tensor: bigint }
-  | { readonly kind: "read"; readonly variable: Variable }
-  | {
-    readonly kind: "view";
-    readonly op: string;
-    readonly attributes: readonly OpAttribute[];
-    readonly inputs: readonly GraphTensor[];
-  };
-
-/** An output of a node. */
-export interface GraphTensor {
-  readonly recorder: GraphRecorder;
-  readonly operation: bigint;
-  /** `TF_Output`. */
-  readonly output: Uint8Array<ArrayBuffer>;
-  readonly shape: readonly number[];
-  /** Whether TensorFlow does not know the shape; `shape` then is a stand-in. */
-  readonly open: boolean;
-  readonly dtype: number;
-  /** Nodes that were there before this one. */
-  readonly position: number;
-  readonly origin: Origin;
-}
-
-/** Thrown when something cannot be captured; the stage then runs eagerly. */
-export class CaptureError extends Error {
-  override readonly name = "CaptureError";
-}
 
 /** Outputs whose shape TensorFlow leaves open and nobody asks for: BatchNorm's scratch for its own gradient. */
 const OPEN_OUTPUTS: Readonly<Record<string, number>> = { FusedBatchNormV3: 5 };
@@ -352,10 +307,3 @@ export class GraphRecorder {
 }
 
 const variableSources = new WeakMap<Variable, Source>();
-
-/** Packs `TF_Output`s into one array. */
-export function packOutputs(tensors: readonly GraphTensor[]): Uint8Array<ArrayBuffer> {
-  const packed = new Uint8Array(TF_OUTPUT_BYTES * tensors.length);
-  tensors.forEach(({ output }, i) => packed.set(output, i * TF_OUTPUT_BYTES));
-  return packed;
-}

@@ -1,6 +1,6 @@
 /** Where a captured function's inputs are found at each call, worked out once. @module */
 import type { CapturedFunction } from "./captured_function.ts";
-import { CaptureError } from "../binding/graph_recorder.ts";
+import { CaptureError } from "../binding/graph_tensor.ts";
 import { EXTRA, type Frame, type FrameLayout, HANDED, SAVED } from "./frame.ts";
 
 /** The inputs of one function. */

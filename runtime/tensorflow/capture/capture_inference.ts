@@ -10,7 +10,8 @@ import type { FrameLayout } from "./frame.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "../binding/dtypes.ts";
 import type { ArgumentPositions } from "./train_program.ts";
-import { type Argument, GraphRecorder } from "../binding/graph_recorder.ts";
+import { GraphRecorder } from "../binding/graph_recorder.ts";
+import type { Argument } from "../binding/graph_tensor.ts";
 
 /** A captured forward. */
 export interface InferenceProgram {

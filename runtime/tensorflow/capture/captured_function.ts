@@ -1,7 +1,8 @@
 /** A recorded graph as a function that runs as one call into TensorFlow. @module */
 import type { Context } from "../binding/context.ts";
 import { cstring, cstringOnce } from "../binding/cstring.ts";
-import { type GraphRecorder, type GraphTensor, packOutputs, type Source } from "../binding/graph_recorder.ts";
+import type { GraphRecorder } from "../binding/graph_recorder.ts";
+import { type GraphTensor, packOutputs, type Source } from "../binding/graph_tensor.ts";
 import { typeAttr } from "../binding/attributes.ts";
 
 let defined = 0;

@@ -3,7 +3,7 @@ import type { MicroBatch, Value } from "../../../stages/executor.ts";
 import type { NodeBackend } from "../binding/backend.ts";
 import type { Context } from "../binding/context.ts";
 import { TF_FLOAT } from "../binding/dtypes.ts";
-import type { Argument, GraphTensor } from "../binding/graph_recorder.ts";
+import type { Argument, GraphTensor } from "../binding/graph_tensor.ts";
 import { newHandle } from "../binding/tensor.ts";
 import type { InferenceProgram } from "./capture_inference.ts";
 import { functionCounters } from "./captured_function.ts";

@@ -8,7 +8,8 @@ import type { LayerProbe } from "../../../stages/stage_model.ts";
 import { engine, type TapeNode } from "../../../stages/tfjs.ts";
 import { ATTR_INT, typeAttr } from "../binding/attributes.ts";
 import { TF_DOUBLE } from "../binding/dtypes.ts";
-import type { GraphRecorder, GraphTensor } from "../binding/graph_recorder.ts";
+import type { GraphRecorder } from "../binding/graph_recorder.ts";
+import type { GraphTensor } from "../binding/graph_tensor.ts";
 
 /** What belongs to no layer. */
 const OTHER = "";

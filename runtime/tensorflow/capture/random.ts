@@ -8,7 +8,8 @@ import { typeAttr } from "../binding/attributes.ts";
 import type { NodeBackend } from "../binding/backend.ts";
 import { TF_FLOAT, TF_INT32, TF_UINT64 } from "../binding/dtypes.ts";
 import { execute } from "../binding/eager.ts";
-import type { Argument, GraphRecorder } from "../binding/graph_recorder.ts";
+import type { GraphRecorder } from "../binding/graph_recorder.ts";
+import type { Argument } from "../binding/graph_tensor.ts";
 import { newHandle, newTensor } from "../binding/tensor.ts";
 
 const PHILOX = 1; // tensorflow/core/framework/rng_alg.h

@@ -10,7 +10,8 @@ import {
 } from "../../../stages/tape.ts";
 import { typeAttr } from "../binding/attributes.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
-import type { GraphRecorder, GraphTensor } from "../binding/graph_recorder.ts";
+import type { GraphRecorder } from "../binding/graph_recorder.ts";
+import type { GraphTensor } from "../binding/graph_tensor.ts";
 import { assignAttributes, type Variable } from "../binding/variable.ts";
 import type { LayerClock } from "./layer_clock.ts";
 

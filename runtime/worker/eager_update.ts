@@ -1,0 +1,118 @@
+/** Gradients, statistics and slots of an eager stage, and the update that uses them. @module */
+import { tf } from "../../deps.ts";
+import type { BatchStatistics } from "../../stages/context.ts";
+import {
+  type OptimizerSpec,
+  type UpdateRule,
+  updateRule,
+  type UpdateScalars,
+} from "../../stages/optimizers.ts";
+import type { StageModel } from "../../stages/stage_model.ts";
+
+/** What an eager stage adds up over a batch, and its optimizer. */
+export class EagerUpdate {
+  readonly #rule: UpdateRule | undefined;
+  /** By position in the stage's weights. */
+  readonly #gradients = new Map<number, tf.Tensor>();
+  readonly #slots = new Map<number, tf.Tensor[]>();
+  #statistics: { layer: BatchStatistics["layer"]; sums: tf.Tensor[] }[] = [];
+
+  /** @param optimizer undefined for a stage that is not trained */
+  constructor(readonly model: StageModel, optimizer: OptimizerSpec | undefined) {
+    this.#rule = optimizer && updateRule(optimizer);
+  }
+
+  /** Adds to the gradient of the weight at `position`. */
+  addGradient(position: number, gradient: tf.Tensor): void {
+    const sum = this.#gradients.get(position);
+    this.#gradients.set(position, tf.keep(sum ? tf.add(sum, gradient) : tf.clone(gradient)));
+    sum?.dispose();
+  }
+
+  /** Adds a micro-batch's share of BatchNorm statistics, which it frees. */
+  addStatistics(statistics: readonly BatchStatistics[], share: tf.Tensor): void {
+    tf.tidy(() => {
+      statistics.forEach(({ layer, mean, variance }, i) => {
+        const now = [mean, tf.square(mean), variance].map((t) => tf.mul(t, share));
+        const before = this.#statistics[i]?.sums;
+        const sums = now.map((t, j) => tf.keep(before ? tf.add(before[j]!, t) : t));
+        if (before) tf.dispose(before);
+        this.#statistics[i] = { layer, sums };
+      });
+    });
+    for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
+  }
+
+  /** Updates weights and running statistics. @returns the layers' penalty */
+  run(step: UpdateScalars): number {
+    const rule = this.#rule!;
+    const penalty = this.#addPenalties();
+    tf.tidy(() => {
+      const values = rule.scalars(step);
+      const scalars = Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
+      );
+      for (const [position, { spec, variable }] of this.model.weights.entries()) {
+        if (!spec.trainable) continue;
+        const weight = variable.val;
+        const slots = this.#slotsOf(position, weight.shape);
+        const gradient = this.#gradients.get(position) ?? tf.zeros(weight.shape);
+        const after = rule.apply(weight, gradient, slots, scalars);
+        weight.assign(after.weight);
+        this.#slots.set(position, after.slots.map((t) => tf.keep(t)));
+        tf.dispose(slots);
+      }
+      this.#moveStatistics();
+    });
+    this.reset();
+    return penalty;
+  }
+
+  /** Forgets what was added up. */
+  reset(): void {
+    for (const gradient of this.#gradients.values()) gradient.dispose();
+    this.#gradients.clear();
+    for (const { sums } of this.#statistics) tf.dispose(sums);
+    this.#statistics = [];
+  }
+
+  dispose(): void {
+    this.reset();
+    for (const slots of this.#slots.values()) tf.dispose(slots);
+    this.#slots.clear();
+  }
+
+  /** The layers' penalties, once a batch. */
+  #addPenalties(): number {
+    const { model } = this;
+    if (!model.penalized) return 0;
+    return tf.tidy(() => {
+      const trainable = model.weights.flatMap(({ spec, variable }, i) =>
+        spec.trainable ? [{ variable, i }] : []
+      );
+      const f = () => model.penalty() as tf.Scalar;
+      const { value, grads } = tf.variableGrads(f, trainable.map(({ variable }) => variable.val));
+      for (const { variable, i } of trainable) {
+        const gradient = grads[variable.val.name];
+        if (gradient) this.addGradient(i, gradient);
+      }
+      return value.dataSync()[0]!;
+    });
+  }
+
+  /** As the captured update does: the variance of the batch is that within micro-batches and that of their means. */
+  #moveStatistics(): void {
+    for (const { layer, sums: [mean, square, within] } of this.#statistics) {
+      const variance = tf.add(within!, tf.maximum(tf.sub(square!, tf.square(mean!)), 0));
+      for (const [target, value] of [[layer.movingMean, mean!], [layer.movingVariance, variance]] as const) {
+        const old = target.val;
+        old.assign(tf.sub(old, tf.mul(tf.sub(old, value), 1 - layer.momentum)));
+      }
+    }
+  }
+
+  #slotsOf(position: number, shape: number[]): tf.Tensor[] {
+    return this.#slots.get(position) ??
+      this.#rule!.slots.map(({ initial }) => tf.keep(tf.fill(shape, initial)));
+  }
+}
