@@ -4,7 +4,9 @@ import type { BenchResults, MachineInfo, Resnet50Results } from "../results.ts";
 /** "ResNet50, 64x64 images, batch 32 in 8 micro-batches, ..." */
 export function describeSettings(results: Resnet50Results): string {
   const { classes, loss, data, steps } = results.settings;
-  return `ResNet50, ${describeBatch(results)}, ${classes} classes, ${loss}, ${data} data, ${steps} steps`;
+  return `ResNet50, ${describeBatch(results)}, ${classes} classes, ${loss}, ${data} data, ${
+    steps === 1 ? "1 step" : `${steps} steps`
+  }`;
 }
 
 /** "64x64 images, batch 32 in 8 micro-batches"; nothing is cut without a pipeline. */
