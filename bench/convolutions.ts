@@ -6,7 +6,8 @@
 import { tf } from "../deps.ts";
 import { pinToCore } from "../runtime/machine/affinity.ts";
 import { allowedCores } from "../runtime/machine/machine.ts";
-import { idOf, type NodeBackend, startBackend } from "../runtime/tensorflow/binding/backend.ts";
+import { idOf, type NodeBackend } from "../runtime/tensorflow/binding/backend.ts";
+import { startBackend } from "../runtime/tensorflow/start_backend.ts";
 import { CapturedFunction } from "../runtime/tensorflow/capture/captured_function.ts";
 import { Context } from "../runtime/tensorflow/binding/context.ts";
 import { TF_FLOAT } from "../runtime/tensorflow/binding/dtypes.ts";

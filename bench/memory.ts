@@ -1,6 +1,6 @@
 /** Peak memory of this process, as Linux counts it. @module */
 import { cstring } from "../runtime/tensorflow/binding/cstring.ts";
-import { openLibc } from "../runtime/tensorflow/library/library.ts";
+import { openLibc } from "../runtime/tensorflow/library/libc.ts";
 import { readSystemFile } from "../runtime/machine/system_file.ts";
 
 /** Bytes resident now, freed memory given back first; undefined where the system does not tell. */

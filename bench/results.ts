@@ -1,17 +1,6 @@
 /** What the benchmark measures: the shape of `results.json`. @module */
 
-/** Where it ran. */
-export interface MachineInfo {
-  /** CPU model as the system names it. */
-  readonly cpu: string;
-  readonly cores: number;
-  /** Bytes of memory. */
-  readonly memory: number;
-  readonly os: string;
-  readonly deno: string;
-  /** Names of GPUs, empty without. */
-  readonly gpus: readonly string[];
-}
+import type { MachineInfo } from "../runtime/machine/machine.ts";
 
 /** What is measured of everything that takes part, over interleaved rounds. */
 export interface StepResults {

@@ -1,10 +1,18 @@
 /** What a stage's layers may ask about the forward that runs them. @module */
 import type { tf } from "../deps.ts";
-import type { BatchNormalizationFields } from "./layers/batch_normalization.ts";
+import type { LayerVariable } from "./tfjs.ts";
+
+/** The running statistics of a BatchNorm layer. */
+export interface RunningStatistics {
+  readonly movingMean: LayerVariable;
+  readonly movingVariance: LayerVariable;
+  /** How much of the old value an update keeps. */
+  readonly momentum: number;
+}
 
 /** Mean and biased variance of one BatchNorm's input over one micro-batch, each of shape `[channels]`. */
 export interface BatchStatistics {
-  readonly layer: BatchNormalizationFields;
+  readonly layer: RunningStatistics;
   readonly mean: tf.Tensor;
   readonly variance: tf.Tensor;
 }

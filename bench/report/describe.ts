@@ -1,5 +1,6 @@
 /** Where and how a comparison ran, in a line each. @module */
-import type { BenchResults, MachineInfo, Resnet50Results } from "../results.ts";
+import type { MachineInfo } from "../../runtime/machine/machine.ts";
+import type { BenchResults, Resnet50Results } from "../results.ts";
 
 /** "ResNet50, 64x64 images, batch 32 in 8 micro-batches, ..." */
 export function describeSettings(results: Resnet50Results): string {

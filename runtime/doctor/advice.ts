@@ -1,13 +1,7 @@
 /** What to do about what the doctor found missing. @module */
 import { commandLine } from "../commands.ts";
-import type { DoctorReport } from "./doctor.ts";
+import type { Advice, DoctorReport } from "./report.ts";
 import { TENSORFLOW_VERSION } from "../tensorflow/library/cache.ts";
-
-/** Something that is missing or wrong, and what to do. */
-export interface Advice {
-  readonly problem: string;
-  readonly remedy: string;
-}
 
 type Examined = Omit<DoctorReport, "engine" | "devices" | "advice">;
 

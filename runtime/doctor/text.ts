@@ -1,5 +1,5 @@
 /** Writes the doctor's report for people. @module */
-import type { DoctorReport } from "./doctor.ts";
+import type { DoctorReport } from "./report.ts";
 
 /** The report as lines of text. */
 export function formatReport(report: DoctorReport): string {

@@ -1,5 +1,5 @@
 /** Binds a thread to a core. @module */
-import { openLibc } from "../tensorflow/library/library.ts";
+import { openLibc } from "../tensorflow/library/libc.ts";
 
 /** Bytes of a mask of cores: room for 8,192. */
 const MASK_BYTES = 1024;

@@ -1,7 +1,7 @@
 /** The engine "tensorflow" in a worker. @module */
 import type { WorkerDevice, WorkerEngine } from "../protocol.ts";
-import type { WorkerEngineHandle } from "../worker/worker_engine.ts";
-import { startBackend } from "./binding/backend.ts";
+import type { WorkerEngineHandle } from "../worker/engine_handle.ts";
+import { startBackend } from "./start_backend.ts";
 import { CapturedStage } from "./capture/captured_stage.ts";
 import { Context } from "./binding/context.ts";
 import { HandleTensors } from "./binding/engine_tensors.ts";

@@ -1,7 +1,5 @@
-/** The TensorFlow.js backend "wasm" with Stagger's kernels beside its own. @module */
-import { fileURLToPath } from "node:url";
-import { tf } from "../../deps.ts";
-import { registerKernels } from "./kernels/register.ts";
+/** The TensorFlow.js backend "wasm", as Stagger sees it. @module */
+import type { tf } from "../../deps.ts";
 
 /** Name of the backend in TensorFlow.js. */
 export const BACKEND = "wasm";
@@ -18,69 +16,4 @@ export interface WasmBackend extends tf.KernelBackend {
   typedArrayFromHeap(tensor: tf.TensorInfo): Float32Array | Int32Array | Uint8Array;
   /** A tensor whose values are still to be written. */
   makeOutput(shape: readonly number[], dtype: tf.DataType): tf.TensorInfo;
-}
-
-/** A started backend. */
-export interface StartedBackend {
-  readonly backend: WasmBackend;
-  readonly version: string;
-  /** Whether it computes with SIMD. */
-  readonly simd: boolean;
-}
-
-/**
- * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
- *
- * @throws {Error} if TensorFlow.js cannot use it: it would go on with another one, silently
- */
-export async function startBackend(): Promise<StartedBackend> {
-  const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
-  setWasmPaths(binaries());
-  tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
-  const simd = await tf.env().getAsync("WASM_HAS_SIMD_SUPPORT") as boolean;
-  if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
-    throw new Error(
-      'Cannot start engine "wasm": TensorFlow.js cannot use its backend "wasm"; ' +
-        "see that Deno may read npm's cache (--allow-read)",
-    );
-  }
-  registerKernels();
-  const backend = tf.backend() as WasmBackend;
-  refuseWhenFull(backend);
-  return { backend, version, simd };
-}
-
-/** Where its memory is full, the backend goes on at address 0 or beyond the end: an error stops it. */
-function refuseWhenFull({ wasm }: WasmBackend): void {
-  tf.scalar(0).dispose(); // the module puts the real function in place at its first call
-  const allocate = wasm._malloc.bind(wasm);
-  wasm._malloc = (bytes) => {
-    const address = allocate(bytes) >>> 0;
-    if (bytes > 0 && (address === 0 || address + bytes > wasm.HEAPU8.length)) {
-      throw new RangeError(
-        `Cannot allocate ${bytes} bytes on engine "wasm": its memory, 4 GiB at most, is full; ` +
-          `use more micro-batches, or engine "tensorflow"`,
-      );
-    }
-    return address;
-  };
-}
-
-/** Paths of the binaries in npm's cache: a module that is imported by URL has no folder to look in. */
-function binaries() {
-  // Written out: Deno sees only literal specifiers ahead of the run.
-  const plain = import.meta.resolve(
-    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm.wasm",
-  );
-  const simd = import.meta.resolve(
-    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm-simd.wasm",
-  );
-  const threaded = import.meta.resolve(
-    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm-threaded-simd.wasm",
-  );
-  return {
-    "tfjs-backend-wasm.wasm": fileURLToPath(plain),
-    "tfjs-backend-wasm-simd.wasm": fileURLToPath(simd),
-    "tfjs-backend-wasm-threaded-simd.wasm": fileURLToPath(threaded),
-  };
 }

@@ -2,8 +2,8 @@
  * The engine "wasm" in a worker: what runs where no libtensorflow is found. It comes from npm alone.
  * @module
  */
-import type { WorkerEngineHandle } from "../worker/worker_engine.ts";
-import { startBackend } from "./backend.ts";
+import type { WorkerEngineHandle } from "../worker/engine_handle.ts";
+import { startBackend } from "./start_backend.ts";
 import { wasmSource } from "./random.ts";
 import { WasmStage } from "./wasm_stage.ts";
 import { WasmTensors } from "./wasm_tensors.ts";

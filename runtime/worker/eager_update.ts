@@ -1,6 +1,6 @@
 /** Gradients, statistics and slots of an eager stage, and the update that uses them. @module */
 import { tf } from "../../deps.ts";
-import type { BatchStatistics } from "../../stages/context.ts";
+import type { BatchStatistics, RunningStatistics } from "../../stages/context.ts";
 import {
   type OptimizerSpec,
   type UpdateRule,
@@ -15,7 +15,7 @@ export class EagerUpdate {
   /** By position in the stage's weights. */
   readonly #gradients = new Map<number, tf.Tensor>();
   readonly #slots = new Map<number, tf.Tensor[]>();
-  #statistics: { layer: BatchStatistics["layer"]; sums: tf.Tensor[] }[] = [];
+  #statistics: { layer: RunningStatistics; sums: tf.Tensor[] }[] = [];
 
   /** @param optimizer undefined for a stage that is not trained */
   constructor(readonly model: StageModel, optimizer: OptimizerSpec | undefined) {

@@ -7,7 +7,8 @@ import { type FailurePlace, portable } from "../errors.ts";
 import { describeAction, Interpreter, Lane } from "./interpreter.ts";
 import { measureStage, profileStage } from "../measure.ts";
 import type { Reply, StageSetup, StepCommand, WorkerApi, WorkerStart } from "../protocol.ts";
-import { startEngine, type WorkerEngineHandle } from "./worker_engine.ts";
+import type { WorkerEngineHandle } from "./engine_handle.ts";
+import { startEngine } from "./start_engine.ts";
 import { serve, transfer } from "../coordinator/worker_link.ts";
 
 let start: WorkerStart;

@@ -4,20 +4,17 @@
  * @module
  */
 import { tf } from "../../deps.ts";
-import { context } from "../context.ts";
+import { context, type RunningStatistics } from "../context.ts";
 import { hasKernel, type LayerClass, layerClass, type LayerVariable, runKernel } from "../tfjs.ts";
 import { BATCH_NORM } from "./batch_norm_kernel.ts";
 import { only } from "./only.ts";
 
 /** The fields that a stage reads of a BatchNormalization layer. */
-export interface BatchNormalizationFields {
+export interface BatchNormalizationFields extends RunningStatistics {
   readonly axis: number;
-  readonly momentum: number;
   readonly epsilon: number;
   readonly gamma: LayerVariable | undefined;
   readonly beta: LayerVariable | undefined;
-  readonly movingMean: LayerVariable;
-  readonly movingVariance: LayerVariable;
 }
 
 /** The class that stands in for tfjs-layers' `BatchNormalization`. */

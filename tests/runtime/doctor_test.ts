@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
-import type { DoctorReport } from "../../runtime/doctor/doctor.ts";
+import type { DoctorReport } from "../../runtime/doctor/report.ts";
 import { adviceFor } from "../../runtime/doctor/advice.ts";
 import { formatReport } from "../../runtime/doctor/text.ts";
 import { allowedCores } from "../../runtime/machine/machine.ts";

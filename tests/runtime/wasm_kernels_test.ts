@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { startBackend } from "../../runtime/wasm/backend.ts";
+import { startBackend } from "../../runtime/wasm/start_backend.ts";
 import { runKernel, silenceBanner } from "../../stages/tfjs.ts";
 import { check, same, tensor, values } from "./wasm_reference.ts";
 

@@ -6,7 +6,7 @@ import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import type { ScheduleName } from "../../runtime/schedules/schedules.ts";
 import { findTensorflow, searchTensorflow } from "../../runtime/tensorflow/library/find.ts";
-import { startBackend } from "../../runtime/wasm/backend.ts";
+import { startBackend } from "../../runtime/wasm/start_backend.ts";
 import { wasmSource } from "../../runtime/wasm/random.ts";
 import { startWasm } from "../../runtime/wasm/wasm_engine.ts";
 import { WasmTensors } from "../../runtime/wasm/wasm_tensors.ts";

@@ -1,7 +1,8 @@
 /** The engine "tensorflow" for tests, started once per file: each test file is an isolate of its own. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
-import { type NodeBackend, startBackend } from "../../runtime/tensorflow/binding/backend.ts";
+import type { NodeBackend } from "../../runtime/tensorflow/binding/backend.ts";
+import { startBackend } from "../../runtime/tensorflow/start_backend.ts";
 import type { Binding } from "../../runtime/tensorflow/binding/binding.ts";
 import { Context } from "../../runtime/tensorflow/binding/context.ts";
 import { HandleTensors } from "../../runtime/tensorflow/binding/engine_tensors.ts";

@@ -5,7 +5,8 @@
  */
 import { findTensorflow } from "../../runtime/tensorflow/library/find.ts";
 import { withoutLogLines } from "../../runtime/tensorflow/library/log_lines.ts";
-import { openLibc, openTensorflow } from "../../runtime/tensorflow/library/library.ts";
+import { openLibc } from "../../runtime/tensorflow/library/libc.ts";
+import { openTensorflow } from "../../runtime/tensorflow/library/library.ts";
 
 const scope = globalThis as unknown as { postMessage?(message: unknown): void; onmessage: unknown };
 if (scope.postMessage) {

@@ -1,10 +1,7 @@
 /** The TensorFlow.js backend "tensorflow": tfjs-node's kernels over Stagger's binding. @module */
-import util from "node:util";
-import { tf } from "../../../deps.ts";
-import { Binding, type TensorMetadata } from "./binding.ts";
-import type { Context } from "./context.ts";
+import type { tf } from "../../../deps.ts";
+import type { Binding, TensorMetadata } from "./binding.ts";
 import type { OpAttribute } from "./attributes.ts";
-import { registerKernels } from "../kernels/register.ts";
 
 /** Name of the backend in TensorFlow.js. */
 export const BACKEND = "tensorflow";
@@ -26,31 +23,6 @@ export interface NodeBackend extends tf.KernelBackend {
     inputs: readonly tf.TensorInfo[],
     outputCount: number,
   ): tf.Tensor[];
-}
-
-/**
- * Makes "tensorflow" the backend of this worker's TensorFlow.js.
- *
- * @throws {Error} if TensorFlow.js does not take it: it would go on with another one, silently
- */
-export async function startBackend(context: Context): Promise<NodeBackend> {
-  // tfjs-node's kernels call a helper that newer runtimes have dropped.
-  const legacy = util as { isNullOrUndefined?: (value: unknown) => boolean };
-  legacy.isNullOrUndefined ??= (value) => value === null || value === undefined;
-  const { NodeJSKernelBackend } = await import(
-    "npm:@tensorflow/tfjs-node-gpu@4.22.0/dist/nodejs_kernel_backend.js"
-  );
-  await import("npm:@tensorflow/tfjs-node-gpu@4.22.0/dist/register_all_kernels.js");
-  const backend = new NodeJSKernelBackend(
-    new Binding(context) as never,
-    "@stagger/stagger",
-  ) as unknown as NodeBackend;
-  tf.registerBackend(BACKEND, () => backend);
-  if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
-    throw new Error(`Cannot start backend "${BACKEND}": TensorFlow.js went on with "${tf.getBackend()}"`);
-  }
-  registerKernels();
-  return backend;
 }
 
 /** The binding's id of a tensor. */

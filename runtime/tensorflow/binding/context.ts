@@ -1,13 +1,8 @@
 /** A TensorFlow eager context: where one worker's ops run. @module */
 import { commandLine } from "../../commands.ts";
 import { cstring } from "./cstring.ts";
-import {
-  type Libc,
-  type LibraryPaths,
-  openLibc,
-  openTensorflow,
-  type Tensorflow,
-} from "../library/library.ts";
+import { type Libc, openLibc } from "../library/libc.ts";
+import { type LibraryPaths, openTensorflow, type Tensorflow } from "../library/library.ts";
 import { type Bytes, bytesField, concat, doubleField, varintField } from "./proto.ts";
 
 /** Thrown when TensorFlow refuses a call. */

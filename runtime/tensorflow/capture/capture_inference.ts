@@ -9,20 +9,9 @@ import { CallPlan } from "./call_plan.ts";
 import type { FrameLayout } from "./frame.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT, toTf } from "../binding/dtypes.ts";
-import type { ArgumentPositions } from "./train_program.ts";
+import type { InferenceProgram } from "./program.ts";
 import { GraphRecorder } from "../binding/graph_recorder.ts";
 import type { Argument } from "../binding/graph_tensor.ts";
-
-/** A captured forward. */
-export interface InferenceProgram {
-  readonly layout: FrameLayout;
-  readonly positions: Pick<ArgumentPositions, "inputs" | "targets" | "share">;
-  readonly F: CallPlan;
-  /** Outputs before the vector of results, if there is one. */
-  readonly outputCount: number;
-  readonly hasResults: boolean;
-  readonly functions: readonly CapturedFunction[];
-}
 
 /** Captures a forward in mode "evaluate" or "predict". @throws {CaptureError} if the layers cannot be captured */
 export function captureInference(

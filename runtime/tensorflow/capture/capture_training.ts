@@ -23,7 +23,7 @@ import { type FrameLayout, SAVED } from "./frame.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import type { LayerClock } from "./layer_clock.ts";
 import { type Draw, recordingSource } from "./random.ts";
-import type { FirstAndLater, StageVariables, TrainProgram } from "./train_program.ts";
+import type { FirstAndLater, StageVariables, TrainProgram } from "./program.ts";
 import { type Accumulation, WeightGradientRecorder } from "./weight_gradients.ts";
 
 /**

@@ -9,14 +9,22 @@ import { idOf, type NodeBackend } from "../binding/backend.ts";
 import type { Context } from "../binding/context.ts";
 import { readHandle } from "../binding/tensor.ts";
 import { Variable } from "../binding/variable.ts";
-import { captureInference, type InferenceProgram } from "./capture_inference.ts";
+import { captureInference } from "./capture_inference.ts";
 import { captureTraining } from "./capture_training.ts";
 import { functionCounters } from "./captured_function.ts";
 import { CapturedUpdate, type UpdateVariables } from "./captured_update.ts";
-import { drawRandom, EXTRA, type Frame, freeHandles, HANDED, makeFrame, SAVED, setHandles } from "./frame.ts";
+import { EXTRA, type Frame, freeHandles, HANDED, SAVED, setHandles } from "./frame.ts";
 import { profileLayers } from "./profile_layers.ts";
-import { type Program, ProgramCache } from "./program_cache.ts";
-import type { StageVariables, StatisticsCall, TrainProgram } from "./train_program.ts";
+import {
+  drawRandom,
+  type InferenceProgram,
+  makeFrame,
+  type Program,
+  type StageVariables,
+  type StatisticsCall,
+  type TrainProgram,
+} from "./program.ts";
+import { ProgramCache } from "./program_cache.ts";
 
 /** One micro-batch between its F and its last backward. */
 interface InFlight {

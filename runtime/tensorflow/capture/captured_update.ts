@@ -12,7 +12,7 @@ import { ATTR_BOOL, typeAttr } from "../binding/attributes.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
 import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT } from "../binding/dtypes.ts";
-import type { StatisticsCall } from "./train_program.ts";
+import type { StatisticsCall } from "./program.ts";
 import { GraphRecorder } from "../binding/graph_recorder.ts";
 import type { Argument, GraphTensor } from "../binding/graph_tensor.ts";
 import { newHandle } from "../binding/tensor.ts";

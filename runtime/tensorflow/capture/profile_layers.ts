@@ -5,10 +5,9 @@ import type { StageModel } from "../../../stages/stage_model.ts";
 import type { NodeBackend } from "../binding/backend.ts";
 import { readDoubles } from "../binding/tensor.ts";
 import { captureTraining } from "./capture_training.ts";
-import { drawRandom, EXTRA, freeHandles, HANDED, makeFrame, SAVED, setHandles } from "./frame.ts";
+import { EXTRA, freeHandles, HANDED, SAVED, setHandles } from "./frame.ts";
 import { addTimes, LayerClock, medianCosts } from "./layer_clock.ts";
-import { disposeProgram } from "./program_cache.ts";
-import type { StageVariables } from "./train_program.ts";
+import { disposeProgram, drawRandom, makeFrame, type StageVariables } from "./program.ts";
 
 /** What to run, and how long. */
 export interface ProfileTask {

@@ -1,12 +1,8 @@
 /** The programs of a stage, by the workload that they were captured for. @module */
-import type { InferenceProgram } from "./capture_inference.ts";
-import type { TrainProgram } from "./train_program.ts";
+import { disposeProgram, type Program } from "./program.ts";
 
 /** Programs kept; the one used longest ago makes room. */
 const MAX_PROGRAMS = 16;
-
-/** A captured program. */
-export type Program = TrainProgram | InferenceProgram;
 
 /** Keeps programs in the order of their use. */
 export class ProgramCache {
@@ -39,9 +35,4 @@ export class ProgramCache {
       return;
     }
   }
-}
-
-/** Frees a program's functions. */
-export function disposeProgram({ functions }: Program): void {
-  for (const f of functions) f.dispose();
 }

@@ -8,11 +8,11 @@
  */
 import { cApiSymbols } from "../binding/symbols/c_api.ts";
 import { eagerSymbols } from "../binding/symbols/eager_c_api.ts";
-import { libcSymbols } from "../binding/symbols/libc.ts";
 import { tfBufferSymbols } from "../binding/symbols/tf_buffer.ts";
 import { tfStatusSymbols } from "../binding/symbols/tf_status.ts";
 import { tfTensorSymbols } from "../binding/symbols/tf_tensor.ts";
 import { cstring } from "../binding/cstring.ts";
+import { openLibc } from "./libc.ts";
 import { logLevelOf, LogSeverity, withoutLogLines } from "./log_lines.ts";
 
 const RTLD_NOW = 0x2;
@@ -28,9 +28,6 @@ const tensorflowSymbols = {
   ...eagerSymbols,
 } as const;
 
-/** The C library's functions. */
-export type Libc = Deno.StaticForeignLibraryInterface<typeof libcSymbols>;
-
 /** libtensorflow's functions. */
 export type Tensorflow = Deno.StaticForeignLibraryInterface<typeof tensorflowSymbols>;
 
@@ -42,14 +39,6 @@ export interface LibraryPaths {
   readonly framework: string;
   /** Libraries that the CUDA build needs, opened before it, in order. */
   readonly cudaLibraries?: readonly string[];
-}
-
-let libc: Libc | undefined;
-
-/** The C library of this process. */
-export function openLibc(): Libc {
-  libc ??= Deno.dlopen("libc.so.6", libcSymbols).symbols;
-  return libc;
 }
 
 /**

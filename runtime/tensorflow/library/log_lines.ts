@@ -1,7 +1,7 @@
 /** Keeps the lines that TensorFlow writes while it is loaded from standard error. @module */
 import { cstring } from "../binding/cstring.ts";
 import { symbolOf } from "./elf.ts";
-import type { Libc } from "./library.ts";
+import type { Libc } from "./libc.ts";
 
 const STDERR = 2;
 const O_RDONLY_CLOEXEC = 0o2000000;

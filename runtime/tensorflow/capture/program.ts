@@ -11,12 +11,17 @@
  * the step's first W and added by later ones, so that nothing large is ever zeroed.
  * @module
  */
-import type { BatchStatistics } from "../../../stages/context.ts";
+import type { RunningStatistics } from "../../../stages/context.ts";
+import type { MicroBatch, Value } from "../../../stages/executor.ts";
+import type { NodeBackend } from "../binding/backend.ts";
+import type { Context } from "../binding/context.ts";
+import { TF_FLOAT } from "../binding/dtypes.ts";
+import { newHandle } from "../binding/tensor.ts";
 import type { Variable } from "../binding/variable.ts";
 import type { CallPlan } from "./call_plan.ts";
-import type { FrameLayout } from "./frame.ts";
+import { type Frame, type FrameLayout, HANDED, setHandles } from "./frame.ts";
 import type { CapturedFunction } from "./captured_function.ts";
-import type { Draw } from "./random.ts";
+import { type Draw, drawHandles } from "./random.ts";
 
 /** What a program's functions read and write beside their arguments. */
 export interface StageVariables {
@@ -28,7 +33,7 @@ export interface StageVariables {
 
 /** One call of a BatchNorm layer in a forward. */
 export interface StatisticsCall {
-  readonly layer: BatchStatistics["layer"];
+  readonly layer: RunningStatistics;
   readonly channels: number;
 }
 
@@ -76,4 +81,52 @@ export interface TrainProgram {
     readonly B: readonly string[];
     readonly W: readonly string[];
   };
+}
+
+/** A captured forward. */
+export interface InferenceProgram {
+  readonly layout: FrameLayout;
+  readonly positions: Pick<ArgumentPositions, "inputs" | "targets" | "share">;
+  readonly F: CallPlan;
+  /** Outputs before the vector of results, if there is one. */
+  readonly outputCount: number;
+  readonly hasResults: boolean;
+  readonly functions: readonly CapturedFunction[];
+}
+
+/** A captured program. */
+export type Program = TrainProgram | InferenceProgram;
+
+/** A frame with all that F is given, but for random numbers. */
+export function makeFrame(
+  context: Context,
+  { layout, positions }: Program,
+  { size, batchSize }: MicroBatch,
+  inputs: readonly Value[],
+  targets: readonly Value[],
+): Frame {
+  const handed = new BigUint64Array(layout.arguments.length);
+  setHandles(handed, positions.inputs, inputs);
+  setHandles(handed, positions.targets, targets);
+  handed[positions.share] = newHandle(context, TF_FLOAT, [], Float32Array.of(size / batchSize));
+  return [handed, new BigUint64Array(0), new BigUint64Array(0)];
+}
+
+/** Gives a frame the keys and counters that F's random numbers come from. */
+export function drawRandom(
+  backend: NodeBackend,
+  { draws, positions }: TrainProgram,
+  frame: Frame,
+  { step, firstSample }: MicroBatch,
+  seed: number,
+): void {
+  draws.forEach((draw, i) => {
+    const handles = drawHandles(backend, draw, { seed, step, firstSample });
+    setHandles(frame[HANDED], positions.draws + 2 * i, handles);
+  });
+}
+
+/** Frees a program's functions. */
+export function disposeProgram({ functions }: Program): void {
+  for (const f of functions) f.dispose();
 }

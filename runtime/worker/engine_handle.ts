@@ -1,8 +1,7 @@
 /** An engine as a worker sees it: it starts once, and makes executors for stages. @module */
 import type { EngineTensors, StageExecutor } from "../../stages/executor.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
-import { pinToCore } from "../machine/affinity.ts";
-import type { StageSetup, WorkerStart } from "../protocol.ts";
+import type { StageSetup } from "../protocol.ts";
 
 /** A started engine. */
 export interface WorkerEngineHandle {
@@ -17,16 +16,4 @@ export interface WorkerEngineHandle {
     setup: StageSetup,
     capture: boolean,
   ): { executor: StageExecutor; tensors: EngineTensors };
-}
-
-/** Starts the engine that the coordinator chose, on the device that it chose. */
-export async function startEngine({ engine, device }: WorkerStart): Promise<WorkerEngineHandle> {
-  // Before the engine: the threads that it starts inherit the core.
-  if (device.kind === "cpu") pinToCore(device.index);
-  if (engine.name === "wasm") {
-    const { startWasm } = await import("../wasm/wasm_engine.ts");
-    return await startWasm(device.name);
-  }
-  const { startTensorflow } = await import("../tensorflow/tensorflow_engine.ts");
-  return await startTensorflow(engine, device);
 }
