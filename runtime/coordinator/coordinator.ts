@@ -22,6 +22,9 @@ import { StageWorkers } from "./stage_workers.ts";
 import type { WeightMemory } from "../weight_memory.ts";
 import { Workloads } from "./workloads.ts";
 
+/** Lanes kept open; as many programs are kept by a captured stage. */
+const MAX_LANES = 16;
+
 /** Loss and optimizer, as plain data. */
 export interface CompiledSpec {
   readonly losses: PortableLosses;
@@ -110,7 +113,11 @@ export class Coordinator {
   async lane(shape: BatchShape): Promise<ReadyLane> {
     const key = JSON.stringify(shape);
     const known = this.#lanes.get(key);
-    if (known) return known;
+    if (known) {
+      this.#lanes.delete(key); // to the end: the order is that of use
+      this.#lanes.set(key, known);
+      return known;
+    }
     const { microBatchSize, microBatches } = cutBatch(shape, this.options);
     const times = await this.#capture(shape, microBatchSize, microBatches);
     const lane = new ReadyLane(
@@ -129,6 +136,7 @@ export class Coordinator {
     lane.open(rings, this.#workers.abort);
     await this.#workers.all((link, s) => link.call("openLane", rings.setups[s]!));
     this.#lanes.set(key, lane);
+    await this.#closeIdle();
     return lane;
   }
 
@@ -251,6 +259,16 @@ export class Coordinator {
       const gradients = this.#workloads.outputGradients(this.#stages[s]!, shape, size);
       return link.call("measure", workloads[s]!, gradients);
     });
+  }
+
+  /** Closes the lanes used longest ago that are too many: each holds rings. */
+  async #closeIdle(): Promise<void> {
+    for (const [key, lane] of this.#lanes) {
+      if (this.#lanes.size <= MAX_LANES) return;
+      if (lane.waiting) continue;
+      this.#lanes.delete(key);
+      await this.#workers.all((link) => link.call("closeLane", lane.id));
+    }
   }
 
   #discard(): void {

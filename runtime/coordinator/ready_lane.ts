@@ -66,6 +66,11 @@ export class ReadyLane {
     this.#senders = rings.feeds.map(({ channel }) => new RingSender(channel, abort));
   }
 
+  /** Number of the lane. */
+  get id(): number {
+    return this.#rings!.id;
+  }
+
   /** Bytes of all rings. */
   get ringBytes(): number {
     const rings = this.#rings!.setups.flatMap((s) =>

@@ -21,6 +21,19 @@ function model(stage: number, fuse: Fuse, at = 2): tf.LayersModel {
   return tf.sequential({ layers });
 }
 
+/** Fails the test, rather than wait for ever, where nobody tells. */
+async function soon<T>(promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("nothing came within a minute")), 60_000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 const options = (schedule: DistributeOptions["schedule"]): DistributeOptions => ({
   strategy: "pipeline",
   devices: ["cpu:0", "cpu:1", "cpu:0"],
@@ -52,7 +65,7 @@ for (
         const y = classes(SAMPLES);
         const args = { batchSize: SAMPLES, shuffle: false };
         const failing = trainer.fit(x, y, { ...args, epochs: 3 });
-        const error = await failing.then(() => undefined, (e) => e);
+        const error = await soon(failing.then(() => undefined, (e) => e));
         const now = Date.now();
         assert.ok(error instanceof StageError, `got ${error}`);
         const exploded = Number(/bomb in [FBW] at (\d+)/.exec(error.message)![1]);

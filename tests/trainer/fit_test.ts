@@ -205,8 +205,39 @@ Deno.test("compile with another loss goes on from the trained weights", needsTen
   assert.deepEqual(weightsOf(model), trained);
   const expected = tf.mean(tf.squaredDifference(model.predict(x) as tf.Tensor, y)).dataSync()[0]!;
   assert.ok(Math.abs((history["loss"]![0] as number) - expected) < 1e-5);
+  trainer.compile({ optimizer: tf.train.sgd(0.1), loss: "meanSquaredError" });
+  await trainer.trainOnBatch(x, y);
+  trainer.compile({ optimizer: tf.train.sgd(0), loss: "meanAbsoluteError" });
+  await trainer.fit(x, y, { batchSize: 4 });
+  assert.notDeepEqual(weightsOf(model), trained, "what a batch by itself taught is kept too");
   await trainer.dispose();
 });
+
+Deno.test(
+  "rings of batch sizes not seen for long are given back, and made again",
+  needsTensorflow,
+  async () => {
+    const units = 2;
+    const features = 20_000;
+    const layers = [tf.layers.dense({ units, inputShape: [features] }), tf.layers.dense({ units })];
+    const trainer = await denseTrainer(tf.sequential({ layers }));
+    const train = (size: number) =>
+      trainer.trainOnBatch(tf.fill([size, features], 0.001), tf.ones([size, units])) as Promise<number>;
+    const held: number[] = [];
+    for (let size = 41; size >= 2; size--) {
+      await train(size);
+      held.push(trainer.heldBytes);
+    }
+    assert.ok(held[15]! > held[0]!, "rings of 16 sizes are kept");
+    assert.ok(
+      held[39]! < held[15]!,
+      `${held[39]} bytes for the 16 smallest sizes, ${held[15]} for the 16 largest`,
+    );
+    const before = await train(41);
+    assert.ok(await train(41) < before);
+    await trainer.dispose();
+  },
+);
 
 Deno.test("a loss function of one's own trains, and one in a module", needsTensorflow, async () => {
   const { x, y } = images(4);
