@@ -1,6 +1,5 @@
 /** The random source of stages on the engine "tensorflow": its stateless op, with key and counter as inputs. @module */
-import type { tf } from "../../../deps.ts";
-import { tf as tfjs } from "../../../deps.ts";
+import { tf } from "../../../deps.ts";
 import { sizeOf } from "../../../ring/dtype.ts";
 import type { RandomSource } from "../../../stages/context.ts";
 import { blocksPerSample, type RandomPosition, streamCounter, streamKey } from "../../../stages/random.ts";
@@ -98,7 +97,7 @@ export function eagerSource(
 
 /** Cuts each sample's row to its elements. */
 function rowsOf(numbers: tf.Tensor, shape: number[]): tf.Tensor {
-  return tfjs.tidy(() =>
-    tfjs.reshape(tfjs.slice(numbers, [0, 0], [shape[0]!, sizeOf(shape.slice(1))]), shape)
+  return tf.tidy(() =>
+    tf.reshape(tf.slice(numbers, [0, 0], [shape[0]!, sizeOf(shape.slice(1))]), shape)
   );
 }
