@@ -150,7 +150,9 @@ export class GraphRecorder {
     const own = inputs.map((input) => this.import(input));
     const node = this.#begin(name);
     let at = 0;
-    for (const list of def.inputs) {
+    const types = new Map<string, number>();
+    for (const { list, type } of def.inputs) {
+      if (type !== undefined && at < own.length) types.set(type, own[at]!.dtype);
       if (list === undefined) {
         context.tf.TF_AddInput(node, own[at++]!.output);
         continue;
@@ -167,7 +169,7 @@ export class GraphRecorder {
     if (def.stateful && this.#lastStateful !== undefined) {
       context.tf.TF_AddControlInput(node, this.#lastStateful);
     }
-    setGraphAttributes(context, node, attributes);
+    setGraphAttributes(context, node, withTypes(attributes, types));
     const operation = this.#add(node, name);
     if (def.stateful) {
       this.#lastStateful = operation;
@@ -304,6 +306,17 @@ export class GraphRecorder {
     if (open && !mayBeOpen) throw new CaptureError("makes a tensor whose shape depends on values");
     return { dtype, shape: open ? [0] : Array.from(dims, Number), open };
   }
+}
+
+/**
+ * Attributes with the dtypes that the inputs have, as an eager op takes them: some of tfjs-node's kernels name that of
+ * a tensor before they cast it.
+ */
+function withTypes(attributes: readonly OpAttribute[], types: ReadonlyMap<string, number>): OpAttribute[] {
+  return attributes.map((attribute) => {
+    const dtype = types.get(attribute.name);
+    return dtype === undefined ? attribute : { ...attribute, value: dtype };
+  });
 }
 
 const variableSources = new WeakMap<Variable, Source>();

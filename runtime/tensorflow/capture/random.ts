@@ -97,7 +97,5 @@ export function eagerSource(
 
 /** Cuts each sample's row to its elements. */
 function rowsOf(numbers: tf.Tensor, shape: number[]): tf.Tensor {
-  return tf.tidy(() =>
-    tf.reshape(tf.slice(numbers, [0, 0], [shape[0]!, sizeOf(shape.slice(1))]), shape)
-  );
+  return tf.tidy(() => tf.reshape(tf.slice(numbers, [0, 0], [shape[0]!, sizeOf(shape.slice(1))]), shape));
 }
