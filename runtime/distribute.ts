@@ -2,6 +2,7 @@
 import { tf } from "../deps.ts";
 import { modelGraph } from "../stages/graph.ts";
 import type { ProgressReport } from "./coordinator/coordinator.ts";
+import { shown } from "./checks.ts";
 import { type DistributeOptions, resolveOptions } from "./options.ts";
 import { Trainer } from "./trainer/trainer.ts";
 
@@ -26,6 +27,9 @@ export async function distribute(
   options: DistributeOptions = {},
   progress?: ProgressReport,
 ): Promise<Trainer> {
+  if (typeof (model as unknown) !== "object" || model === null || !("layers" in model)) {
+    throw new TypeError(`Cannot distribute ${shown(model)}: expected a tf.LayersModel`);
+  }
   await tf.ready();
   const graph = modelGraph(model);
   return new Trainer(model, graph, resolveOptions(options, graph), progress);

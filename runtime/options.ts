@@ -3,6 +3,7 @@ import type { PartitionSpec } from "../stages/partition.ts";
 import { resolvePartition } from "../stages/partition.ts";
 import { allowedCuts } from "../stages/partition.ts";
 import type { ModelGraph } from "../stages/graph.ts";
+import { checkBoolean, checkInteger, checkKeys, checkOneOf, checkTexts, shown } from "./checks.ts";
 import { type AvailableDevices, resolveDevices } from "./devices.ts";
 import { chooseEngine, type EngineName, ENGINES, type TensorflowOptions } from "./engines.ts";
 import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
@@ -119,26 +120,39 @@ export function resolveOptions(
   graph: ModelGraph,
   available?: AvailableDevices,
 ): ResolvedOptions {
-  for (const key of Object.keys(options)) {
-    if (!KNOWN.has(key as keyof DistributeOptions)) {
-      throw new TypeError(`Cannot use option "${key}": expected some of ${[...KNOWN].join(", ")}`);
-    }
+  checkKeys("distribute", options, KNOWN);
+  checkTexts("devices", options.devices, '["cpu:0", "cpu:1"]');
+  checkModules(options.modules);
+  checkBoolean("capture", options.capture);
+  checkBoolean("debug", options.debug);
+  if (options.notice !== undefined && typeof options.notice !== "function") {
+    throw new TypeError(`Cannot use notice ${shown(options.notice)}: expected a function of a line`);
   }
+  checkTensorflow(options.tensorflow);
   const given = resolveDevices(options.devices, available);
   const strategy = options.strategy ?? (given.length > 1 ? "pipeline" : "single");
-  oneOf("strategy", strategy, STRATEGIES);
+  checkOneOf("strategy", strategy, STRATEGIES);
   const schedule = options.schedule ?? "1f1b";
-  oneOf("schedule", schedule, SCHEDULES);
+  checkOneOf("schedule", schedule, SCHEDULES);
   const engineName = options.engine ?? "auto";
-  oneOf("engine", engineName, ENGINES);
+  checkOneOf("engine", engineName, ENGINES);
   const costs = options.costs ?? (given.some(({ kind }) => kind === "cuda") ? "estimated" : "measured");
-  oneOf("costs", costs, ["measured", "estimated"]);
+  checkOneOf("costs", costs, ["measured", "estimated"]);
   const devices = stageDevices(strategy, given, options, graph);
-  positive("microBatches", options.microBatches);
-  positive("splitSize", options.splitSize);
-  positive("maxInFlight", options.maxInFlight);
+  checkInteger("microBatches", options.microBatches, 1);
+  checkInteger("splitSize", options.splitSize, 1);
+  checkInteger("maxInFlight", options.maxInFlight, 1);
   const weightBatch = options.weightBatch ?? "auto";
-  if (weightBatch !== "auto") positive("weightBatch", weightBatch);
+  if (weightBatch !== "auto") checkInteger("weightBatch", weightBatch, 1);
+  for (const name of ["maxInFlight", "weightBatch"] as const) {
+    const value = options[name];
+    if (value === undefined || name === "weightBatch" && (value === "auto" || value === 1)) continue;
+    if (strategy === "pipeline" && schedule === "zero-bubble") continue;
+    const instead = strategy === "pipeline" ? `schedule "${schedule}"` : `strategy "${strategy}"`;
+    throw new TypeError(
+      `Cannot use ${name} ${value} with ${instead}: W is a part of its own in schedule "zero-bubble" alone`,
+    );
+  }
   if (options.microBatches !== undefined && options.splitSize !== undefined) {
     throw new TypeError(
       `Cannot use microBatches ${options.microBatches} together with splitSize ${options.splitSize}: give one of them`,
@@ -160,9 +174,7 @@ export function resolveOptions(
     resolvePartition(graph, partition, devices.length);
   }
   const seed = options.seed ?? 0;
-  if (!Number.isInteger(seed) || seed < 0) {
-    throw new RangeError(`Cannot use seed ${seed}: expected an integer >= 0`);
-  }
+  checkInteger("seed", seed, 0);
   const notice = options.notice ?? ((line: string) => console.error(line));
   return {
     strategy,
@@ -177,7 +189,7 @@ export function resolveOptions(
     weightBatch,
     capture: options.capture ?? true,
     seed,
-    modules: (options.modules ?? []).map(String),
+    modules: options.modules ?? [],
     debug: options.debug ?? false,
     notice,
   };
@@ -212,16 +224,25 @@ function stageDevices(
   return given;
 }
 
-function oneOf(what: string, value: string, allowed: readonly string[]): void {
-  if (!allowed.includes(value)) {
-    throw new RangeError(
-      `Cannot use ${what} ${JSON.stringify(value)}: expected one of ${allowed.join(", ")}`,
+/** A worker lies elsewhere: what is relative would be relative to it. */
+function checkModules(modules: unknown): void {
+  checkTexts("modules", modules, '[import.meta.resolve("./my_layer.ts")]');
+  for (const module of (modules ?? []) as string[]) {
+    if (URL.canParse(module)) continue;
+    throw new TypeError(
+      `Cannot use module "${module}": expected an absolute URL; give import.meta.resolve("${module}")`,
     );
   }
 }
 
-function positive(what: string, value: number | undefined): void {
-  if (value !== undefined && (!Number.isInteger(value) || value < 1)) {
-    throw new RangeError(`Cannot use ${what} ${value}: expected an integer >= 1`);
+function checkTensorflow(options: unknown): void {
+  if (options === undefined) return;
+  checkKeys("tensorflow", options, ["path", "memoryGrowth", "memoryLimit", "lowerings"]);
+  const { path, memoryGrowth, memoryLimit, lowerings } = options as Record<string, unknown>;
+  if (path !== undefined && typeof path !== "string") {
+    throw new TypeError(`Cannot use tensorflow.path ${shown(path)}: expected the path of a folder or a file`);
   }
+  checkBoolean("tensorflow.memoryGrowth", memoryGrowth);
+  checkInteger("tensorflow.memoryLimit", memoryLimit, 1);
+  checkBoolean("tensorflow.lowerings", lowerings);
 }

@@ -95,12 +95,20 @@ function probe(
   }
   const sample = () => tf.tensor2d([[0.25, 0.75], [0.5, 0.5]]);
   tf.tidy(() => {
-    let expected: tf.Tensor;
+    let value: unknown;
     try {
-      expected = tf.mean(original(sample(), sample()));
+      value = original(sample(), sample());
     } catch {
       return; // it wants other shapes than the sample's; the worker will tell what is wrong, if anything is
     }
+    if (!(value instanceof tf.Tensor)) {
+      throw new TypeError(
+        `Cannot use ${what} "${label}": it gives ${
+          String(value)
+        }, expected a tensor; compute it by ops of tf`,
+      );
+    }
+    const expected = tf.mean(value);
     let got: tf.Tensor;
     try {
       got = tf.mean(alone(sample(), sample()));
@@ -115,6 +123,15 @@ function probe(
     if (!Object.is(a, b) && !(Math.abs(a - b) <= 1e-6 * Math.abs(a))) {
       throw new TypeError(
         `Cannot send ${what} "${label}" to a worker: on its own it gives ${b} for ${a}; ${remedy}`,
+      );
+    }
+    if (what !== "loss") return;
+    try {
+      tf.grad((predictions) => tf.mean(alone(sample(), predictions)))(sample());
+    } catch (error) {
+      throw new TypeError(
+        `Cannot train on loss "${label}": no gradient flows through it to the predictions, its second argument ` +
+          `(${message(error)})`,
       );
     }
   });

@@ -24,6 +24,8 @@ export interface GraphNode {
 
 /** A layer, with all of its uses. */
 export interface GraphLayer {
+  /** Position in the model, whatever it is named: names count up within a process. */
+  readonly index: number;
   readonly name: string;
   readonly className: string;
   readonly config: Record<string, unknown>;
@@ -74,7 +76,8 @@ export function modelGraph(model: tf.LayersModel): ModelGraph {
   const masked = new Set<string>();
   const kept = inner.layers.filter((layer) => layer.getClassName() !== "InputLayer");
   refuseSharedWeights(inner.name, kept);
-  const layers = kept.map((layer) => graphLayer(layer, nodes.get(layer)!, ref, masked));
+  refuseStateful(kept);
+  const layers = kept.map((layer, index) => graphLayer(index, layer, nodes.get(layer)!, ref, masked));
   return {
     name: inner.name,
     layers,
@@ -145,6 +148,7 @@ function usedNodes(model: Model): Map<Layer, number[]> {
 }
 
 function graphLayer(
+  index: number,
   layer: Layer,
   used: readonly number[],
   ref: (layer: Layer, node: number, tensor: number) => TensorRef,
@@ -168,6 +172,7 @@ function graphLayer(
   if (begins || handsOn) masked.add(layer.name);
   const trained = new Set(layer.trainableWeights); // a nested model knows which of its own are frozen
   return {
+    index,
     name: layer.name,
     className: layer.getClassName(),
     config,
@@ -187,6 +192,16 @@ function plainArgs(args: Record<string, unknown>): Record<string, unknown> {
   const plain = (value: unknown) =>
     !(Array.isArray(value) ? value : [value]).some((v) => v instanceof tf.SymbolicTensor);
   return Object.fromEntries(Object.entries(args).filter(([, value]) => plain(value)));
+}
+
+/** @throws {TypeError} for a layer whose state goes from batch to batch: micro-batches are batches of their own */
+function refuseStateful(layers: readonly Layer[]): void {
+  const stateful = layers.find((layer) => layer.stateful);
+  if (stateful === undefined) return;
+  throw new TypeError(
+    `Cannot distribute layer "${stateful.name}": it is stateful, and a batch is cut into micro-batches; ` +
+      `build it with stateful: false`,
+  );
 }
 
 /** @throws {TypeError} if a weight belongs to two layers: each would train its own copy */

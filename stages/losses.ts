@@ -39,6 +39,29 @@ export interface ResolvedLosses {
   readonly names: readonly string[];
 }
 
+const LOSSES = [
+  ...["meanSquaredError", "meanAbsoluteError", "meanAbsolutePercentageError", "meanSquaredLogarithmicError"],
+  ...["squaredHinge", "hinge", "categoricalHinge", "logcosh", "categoricalCrossentropy"],
+  ...["sparseCategoricalCrossentropy", "binaryCrossentropy", "kullbackLeiblerDivergence", "poisson"],
+  "cosineProximity",
+];
+const METRICS = [
+  ...["accuracy", "crossentropy", "binaryAccuracy", "categoricalAccuracy", "precision", "mse", "mae", "mape"],
+  ...["cosine", "categoricalCrossentropy", "sparseCategoricalCrossentropy"],
+];
+
+/** An error of tfjs-layers about a name, with the names that there are. */
+export function withKnownNames(error: unknown): unknown {
+  const { message } = error as Error;
+  const unknown = /^Unknown (loss|metric) (.*)/.exec(message);
+  if (!unknown) return error;
+  const names = unknown[1] === "loss" ? LOSSES : METRICS;
+  return new RangeError(
+    `Cannot use ${unknown[1]} "${unknown[2]}": expected one of ${names.join(", ")}, or a function`,
+    { cause: error },
+  );
+}
+
 /** Makes loss and metrics portable. @throws {TypeError} naming what cannot be sent */
 export function portableLosses({ loss, metrics }: LossArgs): PortableLosses {
   return {

@@ -177,6 +177,13 @@ function apply(layer: tf.layers.Layer, x: tf.SymbolicTensor): tf.SymbolicTensor 
 }
 
 function checkOptions(options: ResNet50Options): void {
+  const known = ["inputShape", "classes", "strideOn", "activation", "name", "seed"];
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw new TypeError(
+      `Cannot build ResNet50: expected some of ${known.join(", ")}: got "${unknown}"; leave it out`,
+    );
+  }
   const { inputShape, classes = 1000, strideOn = "3x3", activation = "softmax", name = "resnet50" } = options;
   if (!Array.isArray(inputShape) || inputShape.length !== 3) {
     throw new TypeError(

@@ -67,7 +67,10 @@ export class StageModel {
   train(inputs: tf.Tensor[], targets: tf.Tensor[], share: tf.Tensor, random: RandomSource): StageForward {
     const statistics: BatchStatistics[] = [];
     try {
-      const made = withContext({ random, statistics }, () => this.#call(inputs, true));
+      const made = withContext(
+        { random: this.#streams(random), statistics },
+        () => this.#call(inputs, true),
+      );
       const outputs = made.slice(0, this.config.outputs.length);
       const predictions = made.slice(outputs.length);
       return { outputs, ...this.#score(predictions, targets, share), statistics };
@@ -122,9 +125,11 @@ export class StageModel {
     const { losses, config } = this;
     if (!losses || predictions.length === 0) return { loss: undefined, results: undefined };
     this.currentLayer = "loss";
-    const parts = config.modelOutputs.map(({ output }, i) =>
-      tf.mean(losses.losses[output]!(targets[i]!, predictions[i]!))
-    );
+    const parts = config.modelOutputs.map(({ output }, i) => {
+      const made: unknown = losses.losses[output]!(targets[i]!, predictions[i]!);
+      if (made instanceof tf.Tensor) return tf.mean(made);
+      throw new TypeError(`Cannot train on a loss of ${String(made)}: expected a tensor, made by ops of tf`);
+    });
     const loss = tf.mul(parts.reduce((a, b) => tf.add(a, b)), share) as tf.Tensor;
     const metrics = losses.metrics.map(([metric, output]) => {
       const i = config.modelOutputs.findIndex((m) => m.output === output);
@@ -132,6 +137,12 @@ export class StageModel {
       return tf.mul(tf.mean(tf.cast(metric(targets[i]!, predictions[i]!), "float32")), share);
     });
     return { loss, results: tf.stack([loss, ...metrics]) };
+  }
+
+  /** Random numbers by the place in the model of the layer that draws, or of the model that it lies in. */
+  #streams(random: RandomSource): RandomSource {
+    const places = new Map(this.config.layers.map(({ name, index }) => [name, String(index)]));
+    return { uniform: (_, ...rest) => random.uniform(places.get(this.currentLayer!)!, ...rest) };
   }
 
   #build(): tf.LayersModel {

@@ -216,6 +216,13 @@ export class Coordinator {
     await this.#workers.stop();
   }
 
+  /** Ends the workers for good. */
+  async close(): Promise<void> {
+    this.#built = false;
+    this.#lanes.clear();
+    await this.#workers.close();
+  }
+
   async #build(partition: Partition): Promise<readonly StageConfig[]> {
     this.#stages = stageConfigs(this.graph, partition, this.weights.layout);
     this.#lanes.clear();

@@ -15,6 +15,7 @@ export class StageWorkers {
   #links: WorkerLink[] = [];
   #settling: Promise<unknown> = Promise.resolve();
   #broken = false;
+  #closed = false;
 
   /** Whether workers are up, and none has died. */
   get running(): boolean {
@@ -28,6 +29,7 @@ export class StageWorkers {
 
   /** Starts a worker on each device. @returns what computes, with its version */
   async start({ engine, devices, modules }: ResolvedOptions): Promise<string> {
+    this.#refuseClosed();
     this.#links = devices.map(({ name }, stage) =>
       new WorkerLink(stage, name, () => {
         this.#broken = true;
@@ -45,6 +47,7 @@ export class StageWorkers {
   /** Asks every worker; throws the first failure. */
   async all<T>(f: (link: WorkerLink, stage: number) => Promise<T>): Promise<T[]> {
     await this.#settling;
+    this.#refuseClosed();
     return await Promise.all(this.#links.map(f));
   }
 
@@ -62,6 +65,7 @@ export class StageWorkers {
    */
   async run(command: (stage: number) => StepCommand, afterFailure: () => void): Promise<StepReport[]> {
     await this.#settling;
+    this.#refuseClosed();
     const pending = this.#links.map((link, stage) => link.ask("run", command(stage)));
     const settled = Promise.allSettled(pending);
     try {
@@ -73,12 +77,22 @@ export class StageWorkers {
     }
   }
 
+  /** Ends the workers for good: whoever waits for them, or asks them from now on, gets an error. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.stop();
+  }
+
   /** Ends the workers. */
   async stop(): Promise<void> {
     const links = this.#links;
     this.#links = [];
     if (!this.#broken) await Promise.allSettled(links.map((link) => link.ask("dispose")));
     for (const link of links) link.terminate();
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed) throw new Error("Cannot use the stages: their workers were ended");
   }
 
   /** Makes the stages ready for another run. */

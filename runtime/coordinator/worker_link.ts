@@ -12,6 +12,7 @@ export class WorkerLink {
   readonly #worker: Worker;
   readonly #remote: Comlink.Remote<WorkerApi>;
   readonly #died: Promise<never>;
+  #end!: (reason: Error) => void;
 
   /** @param onDeath called once, should the worker end by an error of its own */
   constructor(readonly stage: number, readonly device: string, onDeath: () => void) {
@@ -21,6 +22,7 @@ export class WorkerLink {
     });
     this.#remote = Comlink.wrap<WorkerApi>(this.#worker as unknown as Comlink.Endpoint);
     this.#died = new Promise((_, reject) => {
+      this.#end = reject;
       const fail = (message: string) => {
         onDeath();
         const place: FailurePlace = { stage, device, step: -1, action: "worker", microBatch: -1 };
@@ -58,8 +60,9 @@ export class WorkerLink {
     return await Promise.race([remote(...args), this.#died]) as Awaited<ReturnType<WorkerApi[K]>>;
   }
 
-  /** Ends the worker, whatever it does. */
+  /** Ends the worker, whatever it does; calls that wait for it fail. */
   terminate(): void {
+    this.#end(new Error(`Stage ${this.stage} on ${this.device} was ended`));
     this.#remote[Comlink.releaseProxy]();
     this.#worker.terminate();
   }

@@ -69,7 +69,10 @@ export function synthetic(options: SyntheticOptions): Samples {
 }
 
 function expectShape(what: string, shape: readonly number[]): void {
-  if (!shape.every((dim) => Number.isInteger(dim) && dim > 0)) {
+  if (!Array.isArray(shape)) {
+    throw new TypeError(`Cannot make ${what} of ${String(shape)}: expected its shape, such as [128, 128, 3]`);
+  }
+  if (!shape.every((dim: number) => Number.isInteger(dim) && dim > 0)) {
     throw new RangeError(`Cannot make ${what} of [${shape.join(", ")}]: expected integers from 1`);
   }
 }

@@ -10,6 +10,7 @@ import {
   samplesSource,
   tensorSource,
 } from "../data/batch_source.ts";
+import { shown } from "../checks.ts";
 import type { Samples } from "../data/samples.ts";
 import type { BatchedData, Data, FitArgs } from "./trainer_args.ts";
 
@@ -36,6 +37,8 @@ export class ModelData {
    * @throws {RangeError} for data that does not fit
    */
   standardize(x: Data, y: Data, temporary: tf.Tensor[]): ModelTensors {
+    this.#inModelOrder("inputs", x);
+    this.#inModelOrder("targets", y);
     let standard: ModelTensors;
     try {
       standard = internals(this.model).standardizeUserDataXY(x, y, false);
@@ -61,18 +64,23 @@ export class ModelData {
     return source;
   }
 
-  /** Batches for validation. */
+  /** Batches for validation. @param what names the data in errors */
   async validation(
     data: NonNullable<FitArgs["validationData"]>,
     args: Pick<FitArgs, "batchSize" | "validationBatches">,
     temporary: tf.Tensor[],
+    what: string,
   ): Promise<BatchSource> {
     const options = { batchSize: args.batchSize ?? 32, shuffle: false, seed: 0 };
     if (isBatched(data)) return await this.batched(data, options, args.validationBatches);
     if (!Array.isArray(data) || data.length !== 2) {
-      throw new TypeError("Cannot use validationData: expected [x, y], a dataset or samples");
+      throw new TypeError(`Cannot use ${shown(data)} as ${what}: expected [x, y], a dataset or samples`);
     }
-    return await tensorSource(...this.standardize(data[0], data[1], temporary), options);
+    try {
+      return await tensorSource(...this.standardize(data[0], data[1], temporary), options);
+    } catch (error) {
+      throw new RangeError(`${what}: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   /** Batches of inputs alone. */
@@ -113,9 +121,7 @@ export class ModelData {
       : names.map((name) => (data as Record<string, tf.Tensor>)?.[name]);
     if (list.length !== names.length || list.some((t) => !(t instanceof tf.Tensor))) {
       throw new TypeError(
-        `Cannot use ${describe(data)} as ${kind}: expected ${
-          names.length === 1 ? "a tensor" : "tensors"
-        } for ` +
+        `Cannot use ${shown(data)} as ${kind}: expected ${names.length === 1 ? "a tensor" : "tensors"} for ` +
           `${
             names.join(", ")
           }; give a tensor, an array of tensors in this order, or an object by these names`,
@@ -153,12 +159,6 @@ export function splitTensors(
   const head = part(0, at);
   const tail = part(at, samples - at);
   return [[x.map(head), y.map(head)], [x.map(tail), y.map(tail)]];
-}
-
-function describe(data: unknown): string {
-  if (Array.isArray(data)) return `an array of ${data.length}`;
-  if (typeof data !== "object" || data === null) return String(data);
-  return `an object of ${Object.keys(data).slice(0, 5).join(", ") || "nothing"}`;
 }
 
 function checkShape(

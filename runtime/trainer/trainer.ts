@@ -2,7 +2,7 @@
 import { tf } from "../../deps.ts";
 import type { ModelGraph } from "../../stages/graph.ts";
 import { localFunctions } from "../../stages/functions.ts";
-import { portableLosses } from "../../stages/losses.ts";
+import { portableLosses, withKnownNames } from "../../stages/losses.ts";
 import { currentLearningRate, optimizerSpec, type UpdateScalars } from "../../stages/optimizers.ts";
 import { internals } from "../../stages/tfjs.ts";
 import { callbackList, EpochAverage, toLogs } from "./callbacks.ts";
@@ -17,6 +17,7 @@ import { FeedAhead } from "./feed_ahead.ts";
 import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
 import { isBatched, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
+import { shown } from "../checks.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters } from "../protocol.ts";
 import type { ReadyLane } from "../coordinator/ready_lane.ts";
@@ -107,14 +108,21 @@ export class Trainer {
    * @throws {TypeError|RangeError} for one that Stagger or tfjs-layers does not know
    */
   compile(args: CompileArgs): void {
+    if (!args?.optimizer || !args.loss) {
+      throw new TypeError(`Cannot compile with ${shown(args)}: expected { optimizer, loss, metrics }`);
+    }
     const optimizer = optimizerSpec(args.optimizer);
     const losses = portableLosses(args);
     // The caller's model is compiled too: tfjs-layers checks the names, and its own methods go on working.
-    this.#model.compile({
-      optimizer: args.optimizer instanceof tf.Optimizer ? args.optimizer : "sgd",
-      loss: localFunctions(args.loss) as never,
-      metrics: localFunctions(args.metrics) as never,
-    });
+    try {
+      this.#model.compile({
+        optimizer: args.optimizer instanceof tf.Optimizer ? args.optimizer : "sgd",
+        loss: localFunctions(args.loss) as never,
+        metrics: localFunctions(args.metrics) as never,
+      });
+    } catch (error) {
+      throw withKnownNames(error);
+    }
     this.#args = args;
     this.#compiled = { optimizer, losses };
     this.#iteration = 0;
@@ -143,7 +151,7 @@ export class Trainer {
       let source: BatchSource;
       let validation: BatchSource | undefined;
       if (args.validationData !== undefined) {
-        validation = await this.#data.validation(args.validationData, args, temporary);
+        validation = await this.#data.validation(args.validationData, args, temporary, "validationData");
       }
       if (isBatched(x)) {
         if (args.validationSplit !== undefined) {
@@ -225,7 +233,12 @@ export class Trainer {
     checkEvaluateArgs("evaluate", args);
     return await this.#exclusively("evaluate", async (temporary) => {
       this.#requireCompiled();
-      const source = await this.#data.validation(isBatched(x) ? x : [x, y as Data], args, temporary);
+      const source = await this.#data.validation(
+        isBatched(x) ? x : [x, y as Data],
+        args,
+        temporary,
+        "evaluate",
+      );
       const scalars = (await this.#evaluate(source)).map((value) => tf.scalar(value));
       return scalars.length === 1 ? scalars[0]! : scalars;
     });
@@ -257,14 +270,17 @@ export class Trainer {
     await this.#coordinator.storeWeights();
   }
 
-  /** Ends the workers; the caller's model keeps the trained weights. */
+  /**
+   * Ends the workers, which keep the process alive until then; the caller's model keeps the trained weights. A `fit`
+   * that is under way fails after the present step.
+   */
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
     try {
       await this.#coordinator.storeWeights();
     } finally {
-      await this.#coordinator.stop();
+      await this.#coordinator.close();
     }
   }
 
@@ -288,9 +304,9 @@ export class Trainer {
     const lane = await this.#trainingLane(source);
     this.#stopTraining(false);
     try {
-      await list.onTrainBegin();
+      await this.#between(() => list.onTrainBegin());
       for (let epoch = initialEpoch; epoch < epochs && !this.#stopTraining(); epoch++) {
-        await list.onEpochBegin(epoch);
+        await this.#between(() => list.onEpochBegin(epoch));
         const average = new EpochAverage();
         // Another order in every epoch: of this run, and of one that an earlier trainer began.
         const order = Math.max(this.#epochs, epoch);
@@ -304,9 +320,9 @@ export class Trainer {
         const logs = toLogs(names, average.values);
         if (validation) Object.assign(logs, toLogs(names, await this.#evaluate(validation), "val_"));
         if (args.callbacks !== undefined) await this.#coordinator.storeWeights();
-        await list.onEpochEnd(epoch, logs);
+        await this.#between(() => list.onEpochEnd(epoch, logs));
       }
-      await list.onTrainEnd();
+      await this.#between(() => list.onTrainEnd());
     } finally {
       await this.#coordinator.storeWeights();
     }
@@ -403,14 +419,32 @@ export class Trainer {
     );
   }
 
+  /** Callbacks between epochs, when no batch is under way, may call the trainer. */
+  async #between(callback: () => Promise<void>): Promise<void> {
+    this.#busy = false;
+    try {
+      await callback();
+    } finally {
+      this.#busy = true;
+    }
+  }
+
   /** One method at a time; tensors in `temporary` are disposed at its end. */
   async #exclusively<T>(what: string, body: (temporary: tf.Tensor[]) => Promise<T>): Promise<T> {
     if (this.#disposed) throw new Error(`Cannot ${what}: the trainer was disposed`);
-    if (this.#busy) throw new Error(`Cannot ${what}: another call is under way; await it first`);
+    if (this.#busy) {
+      throw new Error(
+        `Cannot ${what}: another call is under way; await it first (callbacks at the beginning and the end of an ` +
+          `epoch may evaluate, predict and train)`,
+      );
+    }
     this.#busy = true;
     const temporary: tf.Tensor[] = [];
     try {
       return await body(temporary);
+    } catch (error) {
+      if (!this.#disposed) throw error;
+      throw new Error(`Cannot go on with ${what}: the trainer was disposed`, { cause: error });
     } finally {
       this.#busy = false;
       tf.dispose(temporary);

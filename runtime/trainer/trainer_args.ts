@@ -2,6 +2,7 @@
 import type { tf } from "../../deps.ts";
 import type { LossArgs } from "../../stages/losses.ts";
 import type { OptimizerConfig } from "../../stages/optimizers.ts";
+import { checkInteger, checkKeys } from "../checks.ts";
 import type { Callbacks } from "./callbacks.ts";
 import type { Samples } from "../data/samples.ts";
 
@@ -74,7 +75,7 @@ const EVALUATE_ARGS = new Set<string>(["batchSize", "verbose"] satisfies (keyof 
 
 /** @throws {TypeError|RangeError} for an option that is not known, or a value that cannot be */
 export function checkFitArgs(args: FitArgs): void {
-  checkNames("fit", args, FIT_ARGS);
+  checkKeys("fit", args, FIT_ARGS);
   const { batchSize, epochs, initialEpoch, batchesPerEpoch, validationBatches, validationSplit } = args;
   checkInteger("batchSize", batchSize, 1);
   checkInteger("epochs", epochs, 1);
@@ -88,22 +89,6 @@ export function checkFitArgs(args: FitArgs): void {
 
 /** @throws {TypeError|RangeError} for an option that is not known, or a value that cannot be */
 export function checkEvaluateArgs(method: "evaluate" | "predict", args: EvaluateArgs): void {
-  checkNames(method, args, EVALUATE_ARGS);
+  checkKeys(method, args, EVALUATE_ARGS);
   checkInteger("batchSize", args.batchSize, 1);
-}
-
-function checkNames(method: string, args: object, known: ReadonlySet<string>): void {
-  for (const [key, value] of Object.entries(args)) {
-    if (value !== undefined && !known.has(key)) {
-      throw new TypeError(
-        `Cannot use option "${key}" of ${method}: expected some of ${[...known].join(", ")}`,
-      );
-    }
-  }
-}
-
-function checkInteger(what: string, value: number | undefined, least: number): void {
-  if (value !== undefined && (!Number.isInteger(value) || value < least)) {
-    throw new RangeError(`Cannot use ${what} ${value}: expected an integer >= ${least}`);
-  }
 }

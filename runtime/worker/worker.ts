@@ -66,6 +66,16 @@ async function fallBack(error: unknown): Promise<void> {
   makeExecutor(false);
 }
 
+/** Runs `body`; where the stage turns out not to be captured, runs it again eagerly. */
+async function orEagerly<T>(body: () => T): Promise<T> {
+  try {
+    return body();
+  } catch (error) {
+    await fallBack(error);
+    return body();
+  }
+}
+
 const api: WorkerApi = {
   start: (message) => {
     start = message;
@@ -81,6 +91,7 @@ const api: WorkerApi = {
     reply("build", async () => {
       executor?.dispose();
       lanes.clear();
+      eager = undefined;
       setup = message;
       await makeModel();
       makeExecutor(setup.capture);
@@ -92,27 +103,23 @@ const api: WorkerApi = {
 
   prepare: (workloads) =>
     reply("capture", async () => {
-      let seconds = 0;
-      try {
-        for (const workload of workloads) seconds += executor.prepare(workload);
-      } catch (error) {
-        await fallBack(error);
-      }
+      const seconds = await orEagerly(() =>
+        workloads.reduce((sum, workload) => sum + executor.prepare(workload), 0)
+      );
       return eager ? { seconds, eager } : { seconds };
     }),
 
   measure: (workload, outputGradients) =>
-    reply("measure", () => measureStage(executor, interpreter.tensors, workload, outputGradients)),
+    reply(
+      "measure",
+      () => orEagerly(() => measureStage(executor, interpreter.tensors, workload, outputGradients)),
+    ),
 
   profile: (workload, outputGradients) =>
     reply("profile", async () => {
       const measure = () => profileStage(executor, interpreter.tensors, workload, outputGradients);
-      try {
-        return { costs: measure() };
-      } catch (error) {
-        await fallBack(error);
-        return { costs: measure(), eager };
-      }
+      const costs = await orEagerly(measure);
+      return eager ? { costs, eager } : { costs };
     }),
 
   run: (command: StepCommand) =>

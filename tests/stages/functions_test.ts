@@ -155,6 +155,22 @@ Deno.test("a function that wants other shapes than the sample's is left to the w
   assert.equal(typeof await sent(wide), "function");
 });
 
+Deno.test("a loss that cannot train is refused: no tensor, or no gradient to the predictions", () => {
+  const five = (() => 5) as unknown as LossFunction;
+  assert.throws(
+    () => toPortable("loss", five),
+    /^TypeError: Cannot use loss "five": it gives 5, expected a tensor/,
+  );
+  const aside = (target: tf.Tensor) => tf.mean(target);
+  const rounded = (target: tf.Tensor, output: tf.Tensor) =>
+    tf.squaredDifference(target, tf.argMax(output, -1));
+  for (const [name, loss] of Object.entries({ aside, rounded })) {
+    const message = new RegExp(`^TypeError: Cannot train on loss "${name}": no gradient flows through it`);
+    assert.throws(() => toPortable("loss", loss), message);
+    toPortable("metric", loss); // which need not train
+  }
+});
+
 Deno.test("what is no function is refused by value", () => {
   for (const value of [7, null, {}, { module: "x" }, { name: "f" }, ["mse"]]) {
     refuses(

@@ -20,6 +20,7 @@ export function sketch(layers: readonly LayerSketch[], name = "sketch"): ModelGr
   return {
     name,
     layers: layers.map(({ from, again, masks = false, trains = true }, i): GraphLayer => ({
+      index: i,
       name: `l${i}`,
       className: "Dense",
       config: {},

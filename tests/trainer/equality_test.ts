@@ -5,7 +5,7 @@ import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import { SCHEDULES } from "../../runtime/schedules/schedules.ts";
 import { needsTensorflow } from "./engine.ts";
-import { images, residualNet, weightsOf, worstDifference } from "./models.ts";
+import { classes, images, residualNet, weightsOf, worstDifference } from "./models.ts";
 
 const BATCH = 8;
 const PARTITIONS: Record<number, string[]> = {
@@ -207,5 +207,31 @@ Deno.test(
       });
       assertEqual(trained, expected, 1e-5);
     }
+  },
+);
+
+Deno.test(
+  "dropout without a name draws the same masks in every model of a process",
+  needsTensorflow,
+  async () => {
+    const once = async () => {
+      const layers = [
+        tf.layers.dense({ units: 6, inputShape: [4], kernelInitializer: "ones" }),
+        tf.layers.dropout({ rate: 0.5 }),
+        tf.layers.dense({ units: 3, kernelInitializer: "ones" }),
+      ];
+      const own = tf.sequential({ layers });
+      await using trainer = await distribute(own, {
+        strategy: "single",
+        devices: ["cpu:0"],
+        engine: "tensorflow",
+      });
+      trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+      await trainer.fit(tf.ones([6, 4]), classes(6), { batchSize: 6, epochs: 2 });
+      return [layers[1]!.name, weightsOf(own)] as const;
+    };
+    const [[first, a], [second, b]] = [await once(), await once()];
+    assert.notEqual(first, second);
+    assert.deepEqual(a, b);
   },
 );

@@ -7,6 +7,7 @@ import type { DistributeOptions } from "../../runtime/options.ts";
 import { Bomb, type Fuse } from "./bomb_layer.ts";
 import { needsTensorflow } from "./engine.ts";
 import { classes, weightsOf } from "./models.ts";
+import { Reader } from "./reader_layer.ts";
 
 const MODULES = [import.meta.resolve("./bomb_layer.ts")];
 const SAMPLES = 6;
@@ -170,3 +171,56 @@ Deno.test(
     await trainer.dispose();
   },
 );
+
+Deno.test(
+  "dispose while the stages are brought up ends fit with an error, and the workers",
+  needsTensorflow,
+  async () => {
+    for (const ms of [0, 50, 200, 500, 900]) {
+      const own = model(0, "never");
+      const trainer = await distribute(own, {
+        devices: ["cpu:0", "cpu:1"],
+        microBatches: 2,
+        modules: MODULES,
+      });
+      trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+      const args = { batchSize: 6, epochs: 10_000 };
+      const fitting = trainer.fit(tf.ones([SAMPLES, 4]), classes(SAMPLES), args).then(() => "done", String);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      await soon(trainer.dispose());
+      assert.equal(
+        await soon(fitting),
+        "Error: Cannot go on with fit: the trainer was disposed",
+        `after ${ms} ms`,
+      );
+      await assert.rejects(trainer.predict(tf.ones([1, 4])), /Cannot predict: the trainer was disposed/);
+    }
+  },
+);
+
+Deno.test("a layer that reads values runs eagerly under measured costs too", needsTensorflow, async () => {
+  const lines: string[] = [];
+  const own = tf.sequential({
+    layers: [
+      tf.layers.dense({ units: 8, inputShape: [4] }),
+      new Reader({ name: "reader" }),
+      tf.layers.dense({ units: 8 }),
+      tf.layers.dense({ units: 3 }),
+    ],
+  });
+  await using trainer = await distribute(own, {
+    devices: ["cpu:0", "cpu:1"],
+    microBatches: 2,
+    engine: "tensorflow",
+    modules: [import.meta.resolve("./reader_layer.ts")],
+    notice: (line) => void lines.push(line),
+  });
+  trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+  const { history } = await trainer.fit(tf.randomNormal([6, 4]), classes(6), { batchSize: 6 });
+  assert.ok(Number.isFinite(history["loss"]![0] as number));
+  assert.equal(lines.length, 1, lines.join("\n"));
+  assert.match(
+    lines[0]!,
+    /runs eagerly: layer "reader" cannot be captured: it reads values while it computes/,
+  );
+});

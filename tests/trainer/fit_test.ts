@@ -438,3 +438,37 @@ Deno.test(
     assert.deepEqual(weightsOf(parts), weightsOf(whole));
   },
 );
+
+Deno.test(
+  "callbacks between epochs may evaluate and predict, those of batches may not",
+  needsTensorflow,
+  async () => {
+    const x = tf.randomNormal([8, 6], 0, 1, "float32", 3);
+    const y = tf.randomNormal([8, 2], 0, 1, "float32", 4);
+    await using trainer = await denseTrainer(denseNet());
+    const evaluated: number[] = [];
+    const refused: string[] = [];
+    const { history } = await trainer.fit(x, y, {
+      batchSize: 4,
+      epochs: 2,
+      validationData: [x, y],
+      callbacks: {
+        onEpochEnd: async () => {
+          evaluated.push(((await trainer.evaluate(x, y)) as tf.Scalar).dataSync()[0]!);
+          assert.deepEqual(((await trainer.predict(x)) as tf.Tensor).shape, [8, 2]);
+        },
+        onBatchEnd: async () => {
+          refused.push(await trainer.predict(x).then(() => "", String));
+        },
+      },
+    });
+    history["val_loss"]!.forEach((loss, i) => assert.ok(Math.abs(evaluated[i]! - (loss as number)) < 1e-6));
+    assert.equal(refused.length, 4);
+    for (const message of refused) {
+      assert.match(
+        message,
+        /Cannot predict: another call is under way.*end of an epoch/,
+      );
+    }
+  },
+);

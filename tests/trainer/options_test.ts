@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import type { AvailableDevices } from "../../runtime/devices.ts";
+import type { CompileArgs } from "../../runtime/trainer/trainer_args.ts";
 import { distribute } from "../../runtime/distribute.ts";
 import { type DistributeOptions, resolveOptions } from "../../runtime/options.ts";
 import { modelGraph } from "../../stages/graph.ts";
@@ -31,7 +32,11 @@ async function workersStarted(body: () => Promise<void>): Promise<number> {
 }
 
 const BAD_OPTIONS: [name: string, options: Record<string, unknown>, message: RegExp][] = [
-  ["an unknown option", { strategie: "single" }, /option "strategie": expected some of strategy, devices/],
+  [
+    "an unknown option",
+    { strategie: "single" },
+    /option "strategie" of distribute: expected some of strategy, devices/,
+  ],
   [
     "an unknown strategy",
     { strategy: "magic" },
@@ -83,6 +88,33 @@ const BAD_OPTIONS: [name: string, options: Record<string, unknown>, message: Reg
     /"stem_relu" in stage 0 is needed by layer "join" in stage 2/,
   ],
   ["a path without libtensorflow", { tensorflow: { path: "/nowhere" } }, /path "\/nowhere"/],
+  ["a device that is no array", { devices: "cpu:0" }, /devices "cpu:0": expected an array of texts/],
+  ["micro-batches as text", { microBatches: "4" }, /microBatches "4": expected an integer >= 1/],
+  ["capture that is no boolean", { capture: "no" }, /capture "no": expected true or false/],
+  ["debug that is no boolean", { debug: 1 }, /debug 1: expected true or false/],
+  ["a notice that is no function", { notice: "x" }, /notice "x": expected a function/],
+  [
+    "a module by a relative path",
+    { modules: ["./x.ts"] },
+    /module ".\/x.ts".*import.meta.resolve\(".\/x.ts"\)/,
+  ],
+  ["modules that are no array", { modules: "file:///x.ts" }, /modules "file:\/\/\/x.ts": expected an array/],
+  [
+    "an unknown option of the engine",
+    { tensorflow: { pth: "/x" } },
+    /"pth" of tensorflow: expected some of path/,
+  ],
+  [
+    "a limit of no memory",
+    { tensorflow: { memoryLimit: -1 } },
+    /tensorflow.memoryLimit -1: expected an integer/,
+  ],
+  ["batched W in 1f1b", { weightBatch: 2 }, /weightBatch 2 with schedule "1f1b".*"zero-bubble" alone/],
+  [
+    "a bound in flight for one device",
+    { strategy: "single", devices: ["cpu:0"], maxInFlight: 2 },
+    /maxInFlight 2 with strategy "single"/,
+  ],
   ["CUDA devices on wasm", { engine: "wasm", devices: ["cuda:0"] }, /cuda:0/],
 ];
 
@@ -106,6 +138,20 @@ Deno.test("distribute() refuses more stages than the model has layers", () => {
     () => resolveOptions({ strategy: "pipeline", devices }, modelGraph(denseNet()), MACHINE),
     /into 4 stages: its 3 layers allow at most 3; name fewer devices/,
   );
+});
+
+Deno.test("distribute() refuses what is no model, or no options, and stateful layers", async () => {
+  const refused = (model: unknown, options: unknown, message: RegExp) =>
+    assert.rejects(distribute(model as tf.LayersModel, options as DistributeOptions), message);
+  await refused(null, {}, /^TypeError: Cannot distribute null: expected a tf.LayersModel/);
+  await refused({}, {}, /^TypeError: Cannot distribute an object of nothing/);
+  await refused(
+    residualNet(),
+    null,
+    /^TypeError: Cannot use null as distribute: expected an object of strategy/,
+  );
+  const gru = tf.layers.gru({ name: "memory", units: 2, stateful: true, batchInputShape: [8, 5, 2] });
+  await refused(tf.sequential({ layers: [gru] }), {}, /layer "memory": it is stateful.*stateful: false/);
 });
 
 Deno.test("distribute() refuses a model without an input shape", async () => {
@@ -135,8 +181,16 @@ Deno.test("compile() refuses what it does not know", async () => {
     () => trainer.compile({ ...good, optimizer: "sgdd" }),
     /optimizer "sgdd": expected one of sgd, momentum/,
   );
-  assert.throws(() => trainer.compile({ ...good, loss: "meanSquaredEror" }), /meanSquaredEror/);
-  assert.throws(() => trainer.compile({ ...good, metrics: ["acuracy"] }), /acuracy/);
+  assert.throws(
+    () => trainer.compile({ ...good, loss: "meanSquaredEror" }),
+    /^RangeError: Cannot use loss "meanSquaredEror": expected one of meanSquaredError, .*, or a function/,
+  );
+  assert.throws(
+    () => trainer.compile({ ...good, metrics: ["acuracy"] }),
+    /^RangeError: Cannot use metric "acuracy": expected one of accuracy, /,
+  );
+  const nothing = undefined as unknown as CompileArgs;
+  assert.throws(() => trainer.compile(nothing), /^TypeError: Cannot compile with undefined: expected \{ opt/);
   const scale = 3;
   const closure = (target: tf.Tensor, output: tf.Tensor) =>
     tf.mul(scale, tf.squaredDifference(target, output));
@@ -179,8 +233,17 @@ Deno.test("fit() refuses bad data and arguments before any worker starts", async
       /validationSplit 1: expected a number between 0 and 1/,
     );
     await refused(
+      trainer.fit(x, undefined as never),
+      /^TypeError: Cannot use undefined as targets: expected a ten/,
+    );
+    await refused(trainer.fit([[1, 2]] as never, y), /^TypeError: Cannot use an array of 1 as inputs/);
+    await refused(
+      trainer.fit([x, x], y),
+      /^TypeError: Cannot use an array of 2 as inputs: expected a tensor for im/,
+    );
+    await refused(
       trainer.fit(x, y, { validationData: [x, tf.ones([8, 5])] }),
-      /each with shape \[5\].*give data/,
+      /^RangeError: validationData: .*each with shape \[5\].*give data/,
     );
     await refused(
       trainer.fit(x, y, { batchsize: 4 } as never),
