@@ -26,6 +26,14 @@ async function main(args: string[]): Promise<number> {
     // Loaded after the first line of progress is out.
     const { benchDevices } = await import("./devices.ts");
     const devices = benchDevices(options.devices);
+    if (options.command === "resnet50") {
+      const { checkPlaces } = await import("./report/write.ts");
+      await checkPlaces(options.output, options.json);
+    }
+    if (options.torch) {
+      const { checkTorch } = await import("./peers/torch.ts");
+      await checkTorch(options.torch);
+    }
     const { fetchEngine } = await import("./fetch_engine.ts");
     await fetchEngine(options.engine, progress);
     if (options.command === "convolutions") {
@@ -46,10 +54,11 @@ async function main(args: string[]): Promise<number> {
     progress.phase("writing the report", 3);
     const { writeReport } = await import("./report/write.ts");
     const { resultsTable } = await import("./report/table.ts");
-    const paths = await writeReport(results, timelines, options.output, options.json);
     progress.done();
     console.log(resultsTable(results));
+    const paths = await writeReport(results, timelines, options.output, options.json);
     console.log(`\nReport: ${paths.html}\nFigures: ${paths.json}`);
+    if (interrupt.raised()) console.error(`Interrupted after ${rounds} of ${options.steps} rounds`);
     if (failure !== undefined) {
       console.error(`Stopped after ${rounds} of ${options.steps} rounds: ${describe(failure)}`);
       return 1;

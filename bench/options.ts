@@ -133,7 +133,7 @@ function parse(args: string[]) {
   try {
     return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new TypeError(`${(error as Error).message.split("\n")[0]}; see --help`);
+    throw new TypeError(`${(error as Error).message.replaceAll("\n", " ").replace(/\.$/, "")}; see --help`);
   }
 }
 

@@ -66,7 +66,11 @@ export async function compareResnet50(
     data,
     batch: options.batch,
   };
-  const notice = (line: string) => progress.log(line);
+  const told = new Set<string>(); // strategies find the same to say
+  const notice = (line: string) => {
+    if (!told.has(line)) progress.log(line);
+    told.add(line);
+  };
   const contestants: Contestant[] = [];
   let peers: TorchPeer[] = [];
   try {
@@ -108,7 +112,9 @@ export async function compareResnet50(
       failure = error;
     }
     const rounds = Math.min(...[...contestants, ...peers].map((contestant) => contestant.rounds.length));
-    if (rounds === 0) throw failure;
+    if (rounds === 0 || contestants.length === 0) {
+      throw failure ?? new Error("Interrupted before a round was whole: nothing was measured");
+    }
     for (const contestant of [...contestants, ...peers]) contestant.keep(rounds);
     return { ...summarize(options, names, { classes, loss }, contestants, peers), rounds, failure };
   } finally {

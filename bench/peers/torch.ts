@@ -45,6 +45,23 @@ export async function startTorchPeers(
   return [single, pipeline];
 }
 
+/** @throws {Error} if there is no such Python, or it has no torch: before any work */
+export async function checkTorch(python: string): Promise<void> {
+  const program = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
+  const command = new Deno.Command(python, { args: ["-c", program], stdout: "null", stderr: "null" });
+  let found: boolean;
+  try {
+    found = (await command.output()).success;
+  } catch (error) {
+    throw new Error(
+      `Cannot use --torch ${python}: ${(error as Error).message}; give the path of a Python with torch`,
+    );
+  }
+  if (!found) {
+    throw new Error(`Cannot use --torch ${python}: it has no torch; give the path of a Python with torch`);
+  }
+}
+
 /** One PyTorch process that takes orders. */
 export class TorchPeer {
   readonly #rounds: number[] = [];

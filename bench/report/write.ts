@@ -37,6 +37,37 @@ export async function writeReport(
   return { json: jsonPath, html, plots: paths };
 }
 
+/**
+ * Makes sure, before any work, that a report can be written.
+ *
+ * @throws {Error} naming the option, what is wrong and the remedy
+ */
+export async function checkPlaces(directory: string, jsonPath: string | undefined): Promise<void> {
+  const places = [["--output", directory, join(directory, "results.json")]];
+  if (jsonPath !== undefined) places.push(["--json", jsonPath, jsonPath]);
+  for (const [option, value, path] of places) {
+    try {
+      await Deno.mkdir(dirname(path!), { recursive: true });
+      if ((await Deno.stat(path!).catch(() => undefined))?.isDirectory) throw new Error("it is a folder");
+      const probe = `${path}.${crypto.randomUUID()}.part`;
+      await Deno.writeTextFile(probe, "");
+      await Deno.remove(probe);
+    } catch (error) {
+      const what = option === "--json" ? "a file" : "a folder";
+      throw new Error(
+        `Cannot write to ${option} ${value}: ${reason(error)}; give ${what} that may be written`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Deno speaks of permissions where it keeps a place for itself, such as /proc, though all that are asked for are there. */
+function reason(error: unknown): string {
+  if (error instanceof Deno.errors.NotCapable) return "Deno keeps it from programs";
+  return (error as Error).message.replace(/: (mkdir|open|rename|writefile|stat) .*$/, "");
+}
+
 async function drawAll(
   results: BenchResults,
   timelines: readonly Timeline[],

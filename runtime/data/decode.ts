@@ -72,7 +72,15 @@ export async function decodeImage(bytes: Uint8Array): Promise<Image> {
 
 async function decodePng(bytes: Uint8Array): Promise<Image> {
   const { decode } = await import("npm:fast-png@8.0.0");
-  const png = decode(bytes, { checkCrc: true });
+  let png: DecodedPng;
+  try {
+    png = decode(bytes, { checkCrc: true });
+  } catch (error) {
+    // fast-png leaves the place after its colon empty for data that end too soon.
+    throw new Error((error as Error).message.replace(/:\s*$/, ": they are damaged or cut short"), {
+      cause: error,
+    });
+  }
   const { height, width } = png;
   if (png.palette && png.channels === 1) {
     return { height, width, channels: 3, stride: 3, data: paint(png, png.palette), white: 255 };

@@ -21,7 +21,7 @@ async function main(): Promise<number> {
   let json: boolean;
   try {
     const { values } = parseArgs({
-      args: Deno.args,
+      args: Deno.args.filter((arg) => arg !== "--"), // deno task hands it on
       options: {
         json: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },

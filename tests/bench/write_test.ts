@@ -1,7 +1,8 @@
 /** The files of a report. @module */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { writeReport } from "../../bench/report/write.ts";
+import { checkTorch } from "../../bench/peers/torch.ts";
+import { checkPlaces, writeReport } from "../../bench/report/write.ts";
 import { RESULTS, timeline } from "./fixtures.ts";
 
 async function within(work: (directory: string) => Promise<void>): Promise<void> {
@@ -51,6 +52,36 @@ Deno.test("writeReport() writes the JSON where it is told to", () =>
     assert.deepEqual(JSON.parse(await Deno.readTextFile(path)), RESULTS);
     assert.ok(!namesIn(join(directory, "report")).includes("results.json"));
   }));
+
+Deno.test("checkPlaces() refuses, before any work, where nothing can be written, and leaves nothing behind", () =>
+  within(async (directory) => {
+    const file = join(directory, "file");
+    await Deno.writeTextFile(file, "");
+    const under = join(file, "x");
+    await assert.rejects(
+      checkPlaces(under, undefined),
+      /^Error: Cannot write to --output .*x: Not a directory.*; give a/,
+    );
+    const [report, folder] = ["report", "folder"].map((name) => join(directory, name));
+    await Deno.mkdir(folder!);
+    await assert.rejects(
+      checkPlaces(report!, folder),
+      /^Error: Cannot write to --json .*folder: it is a folder; give a/,
+    );
+    await checkPlaces(report!, join(folder!, "new", "results.json"));
+    assert.deepEqual([namesIn(report!), namesIn(join(folder!, "new"))], [[], []]);
+  }));
+
+Deno.test("checkTorch() refuses a Python that is not there, or has no torch", async () => {
+  await assert.rejects(
+    checkTorch("/nowhere/python"),
+    /^Error: Cannot use --torch \/nowhere\/python: .*; give the path/,
+  );
+  await assert.rejects(
+    checkTorch(Deno.execPath()),
+    /: it has no torch; give the path of a Python with torch/,
+  );
+});
 
 Deno.test("writeReport() puts the plots into the page, and a background behind those in files", () =>
   within(async (directory) => {

@@ -46,7 +46,7 @@ async function main(): Promise<number> {
       const seconds = Math.round((performance.now() - start) / 1000);
       const size = `${(result.bytes / 1e9).toFixed(1)} GB`;
       console.error(`libtensorflow (${result.build}) is ready in ${result.folder}: ${size}, ${seconds} s`);
-    }
+    } else if (Deno.stderr.isTerminal()) console.error(`libtensorflow is there: ${result.folder}`);
     return 0;
   } catch (error) {
     progress.clear();
@@ -75,7 +75,7 @@ async function readArguments(): Promise<{ build?: Build; force?: boolean; strict
     // Loaded here, since that takes a third of the time when nothing is to do.
     const { parseArgs } = await import("node:util");
     const { values } = parseArgs({
-      args: Deno.args,
+      args: Deno.args.filter((arg) => arg !== "--"), // deno task hands it on
       options: {
         build: { type: "string" },
         force: { type: "boolean", default: false },
