@@ -8,6 +8,8 @@ import type { StageTimes } from "./schedules/simulate.ts";
 const ROUNDS = 3;
 /** Time after which no further round begins, in milliseconds. */
 const BUDGET_MS = 1000;
+/** The same for W of several micro-batches, which is compared with W of one: choosing wrongly costs memory. */
+const BATCHED_BUDGET_MS = 3000;
 
 /** Milliseconds per micro-batch. */
 export interface MeasuredTimes extends StageTimes {
@@ -51,25 +53,40 @@ export function measureStage(
       backward(0, "B");
       if (workload.split) timed("W", () => executor.weight([0]));
     }
-    const most = Math.max(0, ...workload.weightBatches);
-    for (let index = 0; index < most; index++) {
+    const indices = Array.from({ length: Math.max(0, ...workload.weightBatches) }, (_, i) => i);
+    for (const index of indices) {
       forward(index, "other");
       backward(index, "other");
     }
-    for (const k of workload.weightBatches) {
-      const indices = Array.from({ length: k }, (_, i) => i);
-      for (let round = 0; round < 2; round++) timed(`W${k}`, () => executor.weight(indices, true));
+    const middle = performance.now();
+    for (let round = 0; round <= ROUNDS && indices.length > 0; round++) {
+      if (round > 1 && performance.now() - middle > BATCHED_BUDGET_MS) break;
+      // Side by side, and the ratio: the machine may be slower by now than it was for W alone.
+      let single = 0;
+      for (const index of indices) {
+        const start = performance.now();
+        executor.weight([index], true);
+        single += performance.now() - start;
+      }
+      for (const k of workload.weightBatches) {
+        const start = performance.now();
+        executor.weight(indices.slice(0, k), true);
+        (times[`ratio ${k}`] ??= []).push((performance.now() - start) / k / (single / indices.length));
+      }
     }
   } finally {
     executor.reset();
   }
-  const median = (name: string) => {
-    const rounds = (times[name] ?? [0]).slice(1).sort((a, b) => a - b);
-    return rounds[rounds.length >> 1] ?? 0;
-  };
+  const W = medianAfterFirst(times["W"]);
   const batched: Record<number, number> = {};
-  for (const k of workload.weightBatches) batched[k] = median(`W${k}`) / k;
-  return { F: median("F"), B: median("B"), W: median("W"), batched };
+  for (const k of workload.weightBatches) batched[k] = W * medianAfterFirst(times[`ratio ${k}`]);
+  return { F: medianAfterFirst(times["F"]), B: medianAfterFirst(times["B"]), W, batched };
+}
+
+/** The median without the first, which warms up; 0 of none. */
+function medianAfterFirst(values: readonly number[] = []): number {
+  const sorted = values.slice(1).sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? 0;
 }
 
 /** Measures each layer of a stage, in milliseconds per micro-batch. */

@@ -6,7 +6,7 @@ import { zeroBubble } from "./zero_bubble.ts";
 export type BatchedTimes = StageTimes & { readonly batched: Readonly<Record<number, number>> };
 
 /** What a larger batch must gain on the whole step: it keeps more in flight and sums in another order. */
-const GAIN = 0.98;
+const GAIN = 0.97;
 
 /**
  * Tries the numbers that were measured, stage by stage, on whole simulated steps: a W that is faster by itself
