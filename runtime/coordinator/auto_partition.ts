@@ -27,7 +27,7 @@ export function balancePartition({ graph, stages, specs, measured }: PartitionRe
 
 /**
  * Measures whole stages and corrects the layers' costs by what they really take: layers cost more or less in
- * company than alone. The best partition that was measured wins.
+ * company than alone. Of those measured, the partition whose slowest stage has the smallest share of the whole wins.
  *
  * @param measureStages answers with the cost of each stage of a partition, all at work at once
  */
@@ -39,11 +39,13 @@ export async function refinePartition(
   const bytes = crossingBytes(graph, specs);
   let costs = layerCosts(request);
   let partition = balance(graph, costs, stages, bytes);
-  let best: { partition: Partition; slowest: number } | undefined;
+  let best: { partition: Partition; share: number } | undefined;
   for (let correction = 0;; correction++) {
     const measured = await measureStages(partition);
     const slowest = Math.max(...measured);
-    if (!best || slowest < best.slowest) best = { partition, slowest };
+    // The stages were measured at once, the partitions one after the other: the machine may have changed meanwhile.
+    const share = slowest / measured.reduce((sum, ms) => sum + ms, 0);
+    if (!best || share < best.share) best = { partition, share };
     if (correction === MAX_CORRECTIONS) break;
     const sums = stageSums(costs, partition, stages);
     costs = costs.map((cost, i) => {
