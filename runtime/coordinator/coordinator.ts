@@ -89,7 +89,8 @@ export class Coordinator {
     if (running && (compiled === undefined || compiled === this.#compiled)) return;
     if (running) await this.storeWeights();
     else {
-      await this.stop();
+      this.#forget();
+      await this.#workers.stop();
       this.progress("start");
       this.engine = await this.#workers.start(this.options);
       await this.weights.load();
@@ -208,18 +209,9 @@ export class Coordinator {
     return await this.#workers.all((link) => link.call("counters"));
   }
 
-  /** Ends the workers. */
-  async stop(): Promise<void> {
-    this.#built = false;
-    this.#lanes.clear();
-    this.#leaks.reset();
-    await this.#workers.stop();
-  }
-
   /** Ends the workers for good. */
   async close(): Promise<void> {
-    this.#built = false;
-    this.#lanes.clear();
+    this.#forget();
     await this.#workers.close();
   }
 
@@ -276,6 +268,13 @@ export class Coordinator {
       this.#lanes.delete(key);
       await this.#workers.all((link) => link.call("closeLane", lane.id));
     }
+  }
+
+  /** Forgets what the workers were told: they are ended. */
+  #forget(): void {
+    this.#built = false;
+    this.#lanes.clear();
+    this.#leaks.reset();
   }
 
   #discard(): void {

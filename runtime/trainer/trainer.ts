@@ -301,13 +301,15 @@ export class Trainer {
       doValidation: validation !== undefined,
       metrics: validation ? [...names, ...names.map((name) => `val_${name}`)] : names,
     });
-    const lane = await this.#trainingLane(source);
+    await this.#trainingLane(source);
     this.#stopTraining(false);
     try {
       await this.#between(() => list.onTrainBegin());
       for (let epoch = initialEpoch; epoch < epochs && !this.#stopTraining(); epoch++) {
         await this.#between(() => list.onEpochBegin(epoch));
         const average = new EpochAverage();
+        // Asked for anew: callbacks between epochs may have used the stages for other shapes.
+        const lane = await this.#trainingLane(source);
         // Another order in every epoch: of this run, and of one that an earlier trainer began.
         const order = Math.max(this.#epochs, epoch);
         this.#epochs = order + 1;

@@ -129,6 +129,10 @@ Deno.test(
         onEpochEnd: async () => {
           evaluated.push(((await trainer.evaluate(x, y)) as tf.Scalar).dataSync()[0]!);
           assert.deepEqual(((await trainer.predict(x)) as tf.Tensor).shape, [8, 2]);
+          // More shapes than rings are kept for: training goes on with rings of its own.
+          for (let size = 2; size < 20; size++) {
+            await trainer.predict(tf.ones([size, 6]), { batchSize: size });
+          }
         },
         onBatchEnd: async () => {
           refused.push(await trainer.predict(x).then(() => "", String));
