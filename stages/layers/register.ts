@@ -7,6 +7,7 @@ import { tf } from "../../deps.ts";
 import { batchNormalization } from "./batch_normalization.ts";
 import { registerBatchNormGradient } from "./batch_norm_kernel.ts";
 import { conv2d } from "./conv2d.ts";
+import { registerConvolutionGradients } from "./convolution_gradients.ts";
 import { dense } from "./dense.ts";
 import { registerLinearGradients } from "./linear_gradients.ts";
 import { randomLayers } from "./random_layers.ts";
@@ -24,4 +25,5 @@ export function registerLayers(): void {
   registerReluGradient();
   registerBatchNormGradient();
   registerLinearGradients();
+  registerConvolutionGradients();
 }

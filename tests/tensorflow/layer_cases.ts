@@ -57,6 +57,16 @@ function activations(): tf.layers.Layer {
   return tf.model({ inputs: input, outputs }) as unknown as tf.layers.Layer;
 }
 
+/** Computes what TensorFlow.js has no gradient for. */
+class RunningProduct extends tf.layers.Layer {
+  static readonly className = "RunningProduct";
+
+  override call(inputs: tf.Tensor | tf.Tensor[]): tf.Tensor {
+    return tf.cumprod(Array.isArray(inputs) ? inputs[0]! : inputs, 1);
+  }
+}
+tf.serialization.registerClass(RunningProduct);
+
 /** Layers with weights. */
 export const WEIGHTED: readonly LayerCase[] = [
   { name: "Dense", shape: [4], layers: () => [L.dense({ units: 3 })] },
@@ -283,8 +293,14 @@ const WEIGHTLESS: readonly LayerCase[] = [
   {
     name: "Conv3DTranspose",
     shape: [2, 2, 2, 2],
-    untrainable: /op "Conv3DBackpropInputV2": TensorFlow.js has no gradient/,
+    failsPlainly: true,
     layers: () => [L.conv3dTranspose({ filters: 2, kernelSize: 2, strides: 2 })],
+  },
+  {
+    name: "a layer of running products",
+    shape: [4],
+    untrainable: /op "Cumprod": TensorFlow.js has no gradient/,
+    layers: () => [new RunningProduct({})],
   },
 ];
 

@@ -1,6 +1,8 @@
 /** Stagger's own kernels for the backend "tensorflow". @module */
 import { registerBatchNorm } from "./batch_norm.ts";
+import { registerConv3d } from "./conv3d.ts";
 import { registerConvolution } from "./convolution.ts";
+import { registerDepthwise } from "./depthwise.ts";
 import { registerGather } from "./gather.ts";
 import { registerReluGrad } from "./relu_grad.ts";
 
@@ -8,6 +10,8 @@ import { registerReluGrad } from "./relu_grad.ts";
 export function registerKernels(): void {
   registerBatchNorm();
   registerConvolution();
+  registerDepthwise();
+  registerConv3d();
   registerGather();
   registerReluGrad();
 }
