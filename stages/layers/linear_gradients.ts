@@ -6,6 +6,7 @@
 import { tf } from "../../deps.ts";
 import { overBatch } from "../tape.ts";
 import { runKernel } from "../tfjs.ts";
+import { sumTo } from "./broadcast_gradients.ts";
 
 /** Registers the gradients of `Conv2D` and of plain products of two matrices. */
 export function registerLinearGradients(): void {
@@ -32,7 +33,11 @@ export function registerLinearGradients(): void {
     gradFunc: (dy, saved, attrs) => {
       const [a, b] = saved as [tf.Tensor2D, tf.Tensor2D];
       const { transposeA, transposeB } = attrs as unknown as { transposeA: boolean; transposeB: boolean };
-      if (a.rank !== 2 || b.rank !== 2 || transposeA || transposeB) return stock.gradFunc(dy, saved, attrs);
+      if (a.rank !== 2 || b.rank !== 2 || transposeA || transposeB) {
+        const { a: gradientA, b: gradientB } = stock.gradFunc(dy, saved, attrs);
+        // Stacks of matrices that were repeated: tfjs leaves their gradients apart.
+        return { a: () => sumTo(gradientA!(), a.shape), b: () => sumTo(gradientB!(), b.shape) };
+      }
       return {
         a: () => tf.matMul(dy as tf.Tensor2D, b, false, true),
         b: overBatch(

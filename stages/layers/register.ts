@@ -4,8 +4,10 @@
  * @module
  */
 import { tf } from "../../deps.ts";
+import { registerArrayGradients } from "./array_gradients.ts";
 import { batchNormalization } from "./batch_normalization.ts";
 import { registerBatchNormGradient } from "./batch_norm_kernel.ts";
+import { registerBroadcastGradients } from "./broadcast_gradients.ts";
 import { conv2d } from "./conv2d.ts";
 import { registerConvolutionGradients } from "./convolution_gradients.ts";
 import { dense } from "./dense.ts";
@@ -26,4 +28,6 @@ export function registerLayers(): void {
   registerBatchNormGradient();
   registerLinearGradients();
   registerConvolutionGradients();
+  registerBroadcastGradients();
+  registerArrayGradients();
 }

@@ -9,12 +9,13 @@ import { int, register } from "./kernel.ts";
 /** Registers `GatherV2`. */
 export function registerGather(): void {
   register(tf.GatherV2, (backend, { x, indices }, { axis, batchDims }) => {
-    tf.backend_util.segment_util.collectGatherOpShapeInfo(x!, indices!, axis, batchDims);
+    const along = tf.util.parseAxisParam(axis, x!.shape)[0]!;
+    tf.backend_util.segment_util.collectGatherOpShapeInfo(x!, indices!, along, batchDims);
     return backend.executeSingleOutput("GatherV2", [
       int("batch_dims", batchDims),
       typeAttr("Tparams", toTf(x!.dtype as DType)),
       typeAttr("Tindices", TF_INT32),
       typeAttr("Taxis", TF_INT32),
-    ], [x!, indices!, tf.scalar(axis, "int32")]);
+    ], [x!, indices!, tf.scalar(along, "int32")]);
   });
 }

@@ -5,6 +5,7 @@ import { registerConvolution } from "./convolution.ts";
 import { registerDepthwise } from "./depthwise.ts";
 import { registerGather } from "./gather.ts";
 import { registerReluGrad } from "./relu_grad.ts";
+import { registerResize } from "./resize.ts";
 
 /** Registers them all. */
 export function registerKernels(): void {
@@ -14,4 +15,5 @@ export function registerKernels(): void {
   registerConv3d();
   registerGather();
   registerReluGrad();
+  registerResize();
 }
