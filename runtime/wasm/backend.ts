@@ -9,11 +9,16 @@ export interface WasmBackend extends tf.KernelBackend {
   readonly wasm: {
     /** Room for `bytes` in the backend's memory. */
     _malloc(bytes: number): number;
+    _free(address: number): void;
     /** Its memory. */
     readonly HEAPU8: Uint8Array;
+    /** What the module exports. */
+    readonly asm: { readonly memory: WebAssembly.Memory };
   };
   /** A tensor's values in the backend's memory: no copy, and stale once the backend allocates. */
   typedArrayFromHeap(tensor: tf.TensorInfo): Float32Array | Int32Array | Uint8Array;
+  /** Where its values lie, in bytes. */
+  getMemoryOffset(dataId: tf.DataId): number;
   /** A tensor whose values are still to be written. */
   makeOutput(shape: readonly number[], dtype: tf.DataType): tf.TensorInfo;
 }

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { tf } from "../../deps.ts";
 import { BACKEND, type WasmBackend } from "./backend.ts";
 import { registerKernels } from "./kernels/register.ts";
+import { Simd } from "./simd/simd.ts";
 
 /** A started backend. */
 export interface StartedBackend {
@@ -10,14 +11,17 @@ export interface StartedBackend {
   readonly version: string;
   /** Whether it computes with SIMD. */
   readonly simd: boolean;
+  /** Stagger's own WebAssembly; undefined where it cannot run. */
+  readonly kernels: Simd | undefined;
 }
 
 /**
  * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
  *
+ * @param options `ownKernels: false` is for tests of what runs where WebAssembly has no SIMD
  * @throws {Error} if TensorFlow.js cannot use it: it would go on with another one, silently
  */
-export async function startBackend(): Promise<StartedBackend> {
+export async function startBackend({ ownKernels = true } = {}): Promise<StartedBackend> {
   const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
   setWasmPaths(binaries());
   tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
@@ -28,10 +32,11 @@ export async function startBackend(): Promise<StartedBackend> {
         "see that Deno may read npm's cache (--allow-read)",
     );
   }
-  registerKernels();
   const backend = tf.backend() as WasmBackend;
   refuseWhenFull(backend);
-  return { backend, version, simd };
+  const kernels = simd && ownKernels ? Simd.start(backend) : undefined;
+  registerKernels(kernels);
+  return { backend, version, simd, kernels };
 }
 
 /** Where its memory is full, the backend goes on at address 0 or beyond the end: an error stops it. */

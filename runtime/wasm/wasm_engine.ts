@@ -10,7 +10,7 @@ import { WasmTensors } from "./wasm_tensors.ts";
 
 /** Starts it, for the device that the worker is bound to. @throws {Error} if it does not start */
 export async function startWasm(deviceName: string): Promise<WorkerEngineHandle> {
-  const { backend, version, simd } = await startBackend();
+  const { backend, version, simd, kernels } = await startBackend();
   if (!simd) {
     console.error(
       `Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`,
@@ -22,7 +22,8 @@ export async function startWasm(deviceName: string): Promise<WorkerEngineHandle>
     tensors,
     captures: false,
     execute(model, { seed, optimizer }) {
-      const random = (step: number, firstSample: number) => wasmSource({ seed, step, firstSample });
+      const random = (step: number, firstSample: number) =>
+        wasmSource({ backend, kernels }, { seed, step, firstSample });
       return { executor: new WasmStage(model, optimizer, random), tensors };
     },
   };

@@ -6,6 +6,8 @@ import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import type { ScheduleName } from "../../runtime/schedules/schedules.ts";
 import { findTensorflow, searchTensorflow } from "../../runtime/tensorflow/library/find.ts";
+import type { Simd } from "../../runtime/wasm/simd/simd.ts";
+import { philoxUniform } from "../../stages/random.ts";
 import { startBackend } from "../../runtime/wasm/start_backend.ts";
 import { wasmSource } from "../../runtime/wasm/random.ts";
 import { startWasm } from "../../runtime/wasm/wasm_engine.ts";
@@ -17,7 +19,8 @@ import { Doubling } from "./wasm_layers.ts";
 
 silenceBanner();
 await tf.setBackend("cpu");
-const { backend } = await startBackend();
+const started = await startBackend();
+const { backend } = started;
 await tf.setBackend("cpu");
 
 Deno.test("WasmTensors copies messages both ways", async () => {
@@ -41,19 +44,42 @@ Deno.test("WasmTensors copies messages both ways", async () => {
   await tf.setBackend("cpu");
 });
 
-Deno.test("wasmSource draws the same numbers however a batch is cut", () => {
-  const draw = (firstSample: number, samples: number, shared = false) => {
-    const source = wasmSource({ seed: 3, step: 5, firstSample });
+Deno.test("wasmSource draws the same numbers however a batch is cut, by WebAssembly and by JavaScript", async () => {
+  await tf.setBackend("wasm");
+  const draw = (kernels: Simd | undefined, firstSample: number, samples: number, shared = false) => {
+    const source = wasmSource({ backend, kernels }, { seed: 3, step: 5, firstSample });
     const first = source.uniform("drop", [samples, 2, 3], shared);
     const numbers = source.uniform("drop", [samples, 2, 3], shared);
     assert.notDeepEqual(numbers.dataSync(), first.dataSync());
     assert.deepEqual(numbers.shape, [samples, 2, 3]);
     return [...numbers.dataSync()];
   };
-  const whole = draw(0, 5);
+  const whole = draw(undefined, 0, 5);
   assert.equal(new Set(whole).size, 30);
-  assert.deepEqual([...draw(0, 2), ...draw(2, 3)], whole);
-  assert.deepEqual(draw(2, 1, true), draw(0, 1, true));
+  assert.ok(whole.every((value) => value >= 0 && value < 1));
+  for (const kernels of [undefined, started.kernels!]) {
+    assert.deepEqual(draw(kernels, 0, 5), whole);
+    assert.deepEqual([...draw(kernels, 0, 2), ...draw(kernels, 2, 3)], whole);
+    assert.deepEqual(draw(kernels, 2, 1, true), draw(kernels, 0, 1, true));
+  }
+  await tf.setBackend("cpu");
+});
+
+Deno.test("philoxUniform by WebAssembly carries its counter over, and ends within a block", () => {
+  const counter = [2n ** 64n - 2n, 7n] as const; // two blocks before the lower half is full
+  for (const count of [1, 2, 3, 4, 15]) {
+    const numbers = backend.makeOutput([count + 1], "float32");
+    const values = backend.typedArrayFromHeap(numbers).fill(-1);
+    started.kernels!.exports.philoxUniform(
+      backend.getMemoryOffset(numbers.dataId),
+      count,
+      0x123456789abcdefn,
+      ...counter,
+    );
+    assert.deepEqual(values.subarray(0, count), philoxUniform(0x123456789abcdefn, counter, count));
+    assert.equal(values[count], -1, "wrote beyond the end");
+    backend.disposeData(numbers.dataId);
+  }
 });
 
 /** A small convolutional net with most of what images need. */

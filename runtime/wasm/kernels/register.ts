@@ -15,11 +15,14 @@ import { registerPool3d } from "./pool3d.ts";
 import { registerPrelu } from "./prelu.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
 import { registerSums } from "./sums.ts";
+import type { Simd } from "../simd/simd.ts";
+import { registerResizeGradients } from "./resize_gradient.ts";
+import { registerSimdKernels } from "./simd/register.ts";
 
 let registered = false;
 
 /** Registers them all, once; the backend's own must be registered. */
-export function registerKernels(): void {
+export function registerKernels(simd: Simd | undefined): void {
   if (registered) return;
   registered = true;
   // Missing.
@@ -33,6 +36,7 @@ export function registerKernels(): void {
   registerAvgPoolGradient();
   registerPool3d();
   registerConv3d();
+  registerResizeGradients();
   registerPrelu();
   registerCast();
   // Slow.
@@ -41,4 +45,5 @@ export function registerKernels(): void {
   registerMatMul();
   registerParts();
   registerSums();
+  if (simd) registerSimdKernels(simd);
 }
