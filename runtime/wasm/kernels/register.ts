@@ -9,6 +9,7 @@ import { registerCumulative } from "./cumulative.ts";
 import { registerDepthwiseFilterGradient } from "./depthwise_filter_gradient.ts";
 import { registerDepthwiseInputGradient } from "./depthwise_input_gradient.ts";
 import { registerDilation2d } from "./dilation2d.ts";
+import { registerFusedBatchNorm } from "./fused_batch_norm.ts";
 import { registerFusedMatMul } from "./fused_mat_mul.ts";
 import { registerGather } from "./gather.ts";
 import { registerIdentity } from "./identity.ts";
@@ -46,6 +47,7 @@ export function registerKernels(simd: Simd | undefined): void {
   registerCast();
   registerCumulative();
   registerDilation2d();
+  registerFusedBatchNorm();
   registerFusedMatMul();
   registerGather();
   registerResizeGradients();
