@@ -4,7 +4,7 @@ import { tf } from "../../deps.ts";
 import { modelGraph } from "../../stages/graph.ts";
 import { StageModel } from "../../stages/stage_model.ts";
 import { internals, silenceBanner } from "../../stages/tfjs.ts";
-import { ZOO, zooModel } from "./layer_zoo.ts";
+import { CUTTABLE, cuttable } from "../layer_cases.ts";
 import { buildStages, configsOf, differenceByCut, drawWeights } from "./staged.ts";
 
 await tf.setBackend("cpu");
@@ -34,14 +34,20 @@ function checkCuts(model: tf.LayersModel, inputs: tf.Tensor[]): number[] {
   return [...off.keys()];
 }
 
-for (const name of ZOO) {
-  Deno.test(`a model cut anywhere gives the outputs of the whole: ${name}`, () => {
-    const { model, shape } = zooModel(name);
-    const cuts = checkCuts(model, [uniform([2, ...shape])]);
+for (const layer of CUTTABLE) {
+  Deno.test(`a model cut anywhere gives the outputs of the whole: ${layer.name}`, () => {
+    const model = cuttable(layer);
+    const cuts = checkCuts(model, [uniform([2, ...layer.shape])]);
     const layers = modelGraph(model).layers.length;
-    assert.equal(cuts.length, layers - (name === "Masking" ? 2 : 1), "every cut but one through a mask");
+    assert.equal(cuts.length, layers - 1 - (layer.masked ?? 0), "every cut, but none through a mask");
     model.dispose();
   });
+}
+
+/** The model of a layer by its name. */
+function modelOf(name: string): { model: tf.LayersModel; shape: readonly number[] } {
+  const layer = CUTTABLE.find((layer) => layer.name === name)!;
+  return { model: cuttable(layer), shape: layer.shape };
 }
 
 Deno.test("several inputs and outputs, residual branches and a shared layer, cut anywhere", () => {
@@ -143,7 +149,7 @@ Deno.test("a stage is rebuilt without drawing weights, those of a model used as 
 });
 
 Deno.test("a stage names the layer that computes, and tells its probe", () => {
-  const { model, shape } = zooModel("Add");
+  const { model, shape } = modelOf("Add");
   const graph = modelGraph(model);
   const [stage] = buildStages(model, graph, { cuts: [] });
   const heard: string[] = [];
@@ -184,7 +190,7 @@ Deno.test("the penalties of all stages are the model's", () => {
 });
 
 Deno.test("a forward that fails leaves no statistics", () => {
-  const { model, shape } = zooModel("BatchNormalization");
+  const { model, shape } = modelOf("BatchNormalization");
   const fail = () => {
     throw new Error("no loss today");
   };

@@ -1,11 +1,11 @@
-/** Tests of captured stages against eager ones, and both against plain tfjs, layer by layer. @module */
+/** Tests of captured stages against eager ones, layer by layer. @module */
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { close } from "./compare.ts";
 import { engine, test } from "./engine.ts";
-import { type LayerCase, LAYERS, modelOf, WEIGHTED } from "./layer_cases.ts";
-import { closeWeights, trainPlainly, type Weights } from "./stage_fixtures.ts";
-import { type Host, host, prepare, type Prepared, Stages, type StepOptions } from "./stages.ts";
+import { LAYERS, WEIGHTED } from "../layer_cases.ts";
+import { closeWeights, type Weights, withLayer } from "./stage_fixtures.ts";
+import { type Host, prepare, type Prepared, Stages, type StepOptions } from "./stages.ts";
 
 interface Outcome {
   readonly predictions: Float32Array;
@@ -40,25 +40,9 @@ function closeOutcome(actual: Outcome, expected: Outcome, tolerance: number): vo
   closeWeights(actual.weights, expected.weights, tolerance);
 }
 
-async function withCase(
-  layer: LayerCase,
-  use: (prepared: Prepared, x: Host, y: Host) => void | Promise<void>,
-) {
-  const model = modelOf(layer);
-  const prepared = await prepare(model);
-  const x = host([4, ...layer.shape], 3, layer.dtype);
-  if (layer.first) x.values.fill(0, 4, 8); // a step that is masked
-  else if (x.dtype === "float32") x.values.forEach((v, i) => x.values[i] = v - 1.5); // below 0: PReLU's weights count
-  try {
-    await use(prepared, x, host([4, ...model.outputs[0]!.shape.slice(1) as number[]], 4));
-  } finally {
-    model.dispose();
-  }
-}
-
 for (const layer of LAYERS.filter(({ untrainable }) => !untrainable)) {
   test(`captured equals eager: ${layer.name}`, () =>
-    withCase(layer, async (prepared, x, y) => {
+    withLayer(layer, (prepared, x, y) => {
       const { tolerance = 0 } = layer;
       const weighted = WEIGHTED.includes(layer);
       const sizes = layer.whole || !weighted ? [4] : [2, 2];
@@ -70,17 +54,8 @@ for (const layer of LAYERS.filter(({ untrainable }) => !untrainable)) {
         const pairs = { sizes: [2, 2], split: true };
         const single = layer.whole ? train(prepared, "captured", [x, y], pairs) : eager;
         const batched = train(prepared, "captured", [x, y], { ...pairs, weightBatch: 2 });
-        closeWeights(batched.weights, single.weights, 1e-6);
+        closeWeights(batched.weights, single.weights, Math.max(tolerance, 1e-6));
       }
-      if (layer.random || layer.failsPlainly) return;
-      const predictions = tf.tidy(() => {
-        const xs = tf.tensor(x.values, [...x.shape], x.dtype);
-        return (prepared.model.predict(xs) as tf.Tensor).dataSync();
-      });
-      close(eager.predictions, predictions, 1e-5, "predictions");
-      const plain = await trainPlainly(prepared.model, [[x], [y]]);
-      close(eager.loss, [plain.loss], 1e-5, "loss");
-      closeWeights(eager.weights, plain.weights, 1e-5);
     }));
 }
 
@@ -97,7 +72,7 @@ function assertTrained({ memory, configs }: Prepared, { weights }: Outcome): voi
 
 for (const layer of LAYERS.filter(({ untrainable }) => untrainable)) {
   test(`what tfjs has no gradient for is refused by the op's name, and predicts: ${layer.name}`, () =>
-    withCase(layer, (prepared, x, y) => {
+    withLayer(layer, (prepared, x, y) => {
       const before = engine.binding.getNumOfTensors();
       for (const kind of ["captured", "eager"] as const) {
         const stages = new Stages(prepared, kind);

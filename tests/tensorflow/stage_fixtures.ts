@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { internals } from "../../stages/tfjs.ts";
+import { type LayerCase, modelOf } from "../layer_cases.ts";
 import { close } from "./compare.ts";
 import { type Host, host, prepare, type Prepared, Stages } from "./stages.ts";
 
@@ -34,6 +35,23 @@ export async function withStages<T>(
     return await use(make, prepared);
   } finally {
     for (const stages of made) stages.dispose();
+    model.dispose();
+  }
+}
+
+/** Gives `use` the stage of a layer's model and four samples. */
+export async function withLayer(
+  layer: LayerCase,
+  use: (prepared: Prepared, x: Host, y: Host) => void | Promise<void>,
+): Promise<void> {
+  const model = modelOf(layer);
+  const prepared = await prepare(model);
+  const x = host([4, ...layer.shape], 3, layer.dtype);
+  if (layer.first) x.values.fill(0, 4, 8); // a step that is masked
+  else if (x.dtype === "float32") x.values.forEach((v, i) => x.values[i] = v - 1.5); // below 0: PReLU's weights count
+  try {
+    await use(prepared, x, host([4, ...model.outputs[0]!.shape.slice(1) as number[]], 4));
+  } finally {
     model.dispose();
   }
 }

@@ -4,11 +4,20 @@ import { align, byteLengthOf, type DType, type TensorSpec } from "../../ring/dty
 import { EagerStage } from "../../runtime/worker/eager_stage.ts";
 import { CapturedStage } from "../../runtime/tensorflow/capture/captured_stage.ts";
 import { eagerSource } from "../../runtime/tensorflow/capture/random.ts";
+import type { WasmBackend } from "../../runtime/wasm/backend.ts";
+import { wasmSource } from "../../runtime/wasm/random.ts";
+import { WasmStage } from "../../runtime/wasm/wasm_stage.ts";
+import { WasmTensors } from "../../runtime/wasm/wasm_tensors.ts";
 import { WeightMemory } from "../../runtime/weight_memory.ts";
 import type { EngineTensors, MicroBatch, StageExecutor, Value, Workload } from "../../stages/executor.ts";
 import { modelGraph } from "../../stages/graph.ts";
 import { portableLosses, type ResolvedLosses, resolveLosses } from "../../stages/losses.ts";
-import { type OptimizerConfig, optimizerSpec, type UpdateScalars } from "../../stages/optimizers.ts";
+import {
+  type OptimizerConfig,
+  type OptimizerSpec,
+  optimizerSpec,
+  type UpdateScalars,
+} from "../../stages/optimizers.ts";
 import { type StageConfig, stageConfigs, weightKey } from "../../stages/stage_config.ts";
 import { StageModel } from "../../stages/stage_model.ts";
 import { internals } from "../../stages/tfjs.ts";
@@ -83,6 +92,30 @@ function hashWeights(model: tf.LayersModel): void {
   }
 }
 
+/** How stages run: recorded as functions or op by op on "tensorflow", or on "wasm". */
+export type StageKind = "captured" | "eager" | "wasm";
+
+/** What runs stages of a kind; its backend must be TensorFlow.js's. */
+function runner(
+  kind: StageKind,
+  optimizer: OptimizerSpec,
+  seed: number,
+): { tensors: EngineTensors; execute: (model: StageModel) => StageExecutor } {
+  if (kind === "wasm") {
+    const random = (step: number, firstSample: number) => wasmSource({ seed, step, firstSample });
+    return {
+      tensors: new WasmTensors(tf.backend() as WasmBackend),
+      execute: (model) => new WasmStage(model, optimizer, random),
+    };
+  }
+  const { backend, tensors, eagerTensors } = engine;
+  if (kind === "captured") {
+    return { tensors, execute: (model) => new CapturedStage(backend, model, seed, optimizer) };
+  }
+  const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
+  return { tensors: eagerTensors, execute: (model) => new EagerStage(model, optimizer, random) };
+}
+
 /** A model's stages at work. */
 export class Stages {
   readonly executors: StageExecutor[];
@@ -95,21 +128,15 @@ export class Stages {
 
   constructor(
     readonly prepared: Prepared,
-    kind: "captured" | "eager",
+    kind: StageKind,
     optimizer: OptimizerConfig = { name: "sgd", learningRate: 1 },
     seed = 7,
   ) {
-    const { backend, tensors, eagerTensors } = engine;
     this.#optimizer = optimizerSpec(optimizer);
-    this.#tensors = kind === "captured" ? tensors : eagerTensors;
+    const { tensors, execute } = runner(kind, this.#optimizer, seed);
+    this.#tensors = tensors;
     this.models = prepared.configs.map((config) => new StageModel(config, prepared.losses));
-    this.executors = this.models.map((model) =>
-      kind === "captured" ? new CapturedStage(backend, model, seed, this.#optimizer) : new EagerStage(
-        model,
-        this.#optimizer,
-        (step, firstSample) => eagerSource(backend, { seed, step, firstSample }),
-      )
-    );
+    this.executors = this.models.map(execute);
     for (const executor of this.executors) executor.loadWeights(prepared.memory.shared);
   }
 
