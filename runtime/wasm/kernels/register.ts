@@ -18,7 +18,6 @@ import { registerMaxPoolGradient } from "./max_pool_gradient.ts";
 import { registerParts } from "./parts.ts";
 import { registerPool3d } from "./pool3d.ts";
 import { registerPrelu } from "./prelu.ts";
-import { registerResizeGradients } from "./resize_gradients.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
 import { registerSums } from "./sums.ts";
 import type { Simd } from "../simd/simd.ts";
@@ -50,7 +49,6 @@ export function registerKernels(simd: Simd | undefined): void {
   registerFusedBatchNorm();
   registerFusedMatMul();
   registerGather();
-  registerResizeGradients();
   // Slow.
   registerConv2dInputGradient();
   registerIdentity();
