@@ -284,6 +284,7 @@ export const WEIGHTED: readonly LayerCase[] = [
   },
   {
     name: "attention by Dot",
+    tolerance: 1e-6,
     shape: [3, 4],
     apply: (x) => {
       // Shares do not change with a bias of the keys.

@@ -1,7 +1,5 @@
-/** Both engines in one thread, each a backend of its own, with the gradients and layers of stages. @module */
+/** Both engines in one thread, each a backend of its own: wasm is the test file's to start. @module */
 import { tf } from "../../deps.ts";
-import { startBackend } from "../../runtime/wasm/start_backend.ts";
-import { registerLayers } from "../../stages/layers/register.ts";
 import { silenceBanner } from "../../stages/tfjs.ts";
 import { found } from "../tensorflow/engine.ts";
 
@@ -12,8 +10,6 @@ export type EngineName = "wasm" | "tensorflow";
 export const ENGINES: readonly EngineName[] = ["wasm", "tensorflow"];
 
 silenceBanner();
-await startBackend();
-registerLayers();
 
 /** Declares a test on an engine. It may leave no tensor, unless it makes TensorFlow.js fail, which leaves some. */
 export function testOn(

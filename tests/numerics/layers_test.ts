@@ -7,7 +7,12 @@ import { close } from "../tensorflow/compare.ts";
 import { test } from "../tensorflow/engine.ts";
 import { trainPlainly, type Weights, withLayer } from "../tensorflow/stage_fixtures.ts";
 import { type Host, type Prepared, type StageKind, Stages } from "../tensorflow/stages.ts";
+import { startBackend } from "../../runtime/wasm/start_backend.ts";
+import { registerLayers } from "../../stages/layers/register.ts";
 import { testOn } from "./engines.ts";
+
+const wasm = await startBackend();
+registerLayers();
 
 /** Classes of layers without a case, each with the reason. */
 const EXEMPT: Readonly<Record<string, string>> = {
@@ -95,10 +100,10 @@ for (const layer of TRAINABLE) {
   test(`both engines train it alike: ${layer.name}`, () =>
     withLayer(layer, async (prepared, x, y) => {
       await tf.setBackend("wasm");
-      const wasm = train(prepared, "wasm", [x, y], 2);
+      const ours = train(prepared, wasm, [x, y], 2);
       await tf.setBackend("tensorflow");
       const tensorflow = train(prepared, "captured", [x, y], 2);
-      closeOutcomes(wasm, tensorflow, prepared, 1e-4);
+      closeOutcomes(ours, tensorflow, prepared, 1e-4);
     }));
 
   if (layer.random) continue; // it draws other numbers
@@ -110,7 +115,7 @@ for (const layer of TRAINABLE) {
     : `not as TensorFlow.js, ${stock.wrong}`;
   testOn("wasm", `a layer trains, ${what}: ${layer.name}`, () =>
     withLayer(layer, async (prepared, x, y) => {
-      const ours = train(prepared, "wasm", [x, y], 1);
+      const ours = train(prepared, wasm, [x, y], 1);
       const theirs = () => onStock(() => trainStock(prepared, [x, y]));
       if (stock && "fails" in stock) {
         await assert.rejects(theirs(), stock.fails);

@@ -4,8 +4,8 @@ import { align, byteLengthOf, type DType, type TensorSpec } from "../../ring/dty
 import { EagerStage } from "../../runtime/worker/eager_stage.ts";
 import { CapturedStage } from "../../runtime/tensorflow/capture/captured_stage.ts";
 import { eagerSource } from "../../runtime/tensorflow/capture/random.ts";
-import type { WasmBackend } from "../../runtime/wasm/backend.ts";
 import { wasmSource } from "../../runtime/wasm/random.ts";
+import type { StartedBackend } from "../../runtime/wasm/start_backend.ts";
 import { WasmStage } from "../../runtime/wasm/wasm_stage.ts";
 import { WasmTensors } from "../../runtime/wasm/wasm_tensors.ts";
 import { WeightMemory } from "../../runtime/weight_memory.ts";
@@ -92,8 +92,8 @@ function hashWeights(model: tf.LayersModel): void {
   }
 }
 
-/** How stages run: recorded as functions or op by op on "tensorflow", or on "wasm". */
-export type StageKind = "captured" | "eager" | "wasm";
+/** How stages run: recorded as functions or op by op on "tensorflow", or on "wasm", once that is started. */
+export type StageKind = "captured" | "eager" | StartedBackend;
 
 /** What runs stages of a kind; its backend must be TensorFlow.js's. */
 function runner(
@@ -101,10 +101,10 @@ function runner(
   optimizer: OptimizerSpec,
   seed: number,
 ): { tensors: EngineTensors; execute: (model: StageModel) => StageExecutor } {
-  if (kind === "wasm") {
-    const random = (step: number, firstSample: number) => wasmSource({ seed, step, firstSample });
+  if (typeof kind === "object") {
+    const random = (step: number, firstSample: number) => wasmSource(kind, { seed, step, firstSample });
     return {
-      tensors: new WasmTensors(tf.backend() as WasmBackend),
+      tensors: new WasmTensors(kind.backend),
       execute: (model) => new WasmStage(model, optimizer, random),
     };
   }
