@@ -179,7 +179,10 @@ function matMuls(): GradientCase[] {
   const flags = [[false, false], [true, false], [false, true], [true, true]] as const;
   const turned = ([m, n]: number[], turn: boolean) => turn ? [n!, m!] : [m!, n!];
   for (const [transposeA, transposeB] of flags) {
-    const batches = [[[], []], [[3], [3]], [[1], [3]], [[3], [1]], [[2, 1], [2, 3]], [[2], []]];
+    const batches = [[[], []], [[3], [3]], [[1], [3]], [[3], [1]], [[2, 1], [2, 3]], [[2, 1], [1, 3]], [
+      [2],
+      [],
+    ]];
     for (const [a, b] of batches as [number[], number[]][]) {
       const shapes = [[...a, ...turned([2, 3], transposeA)], [...b, ...turned([3, 4], transposeB)]];
       cases.push({
