@@ -38,7 +38,10 @@ async function main(args: string[]): Promise<number> {
     await fetchEngine(options.engine, progress);
     if (options.command === "convolutions") {
       progress.phase("timing convolutions", TOTAL);
-      const { convolutionTable, measureConvolutions } = await import("./convolutions.ts");
+      const { convolutionTable } = await import("./convolutions/table.ts");
+      const { measureConvolutions } = options.engine === "wasm"
+        ? await import("./convolutions/wasm.ts")
+        : await import("./convolutions/tensorflow.ts");
       const timings = await measureConvolutions(options.size, options.batch, progress);
       progress.done();
       console.log(convolutionTable(timings));

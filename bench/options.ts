@@ -57,8 +57,8 @@ const OPTIONS = {
 export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
 
 Usage: deno task bench [resnet50] [options]
-       deno task bench convolutions [--size N] [--batch N]   each way in which ResNet50's convolutions can run,
-                                                             for a micro-batch of N samples (4)
+       deno task bench convolutions [--size N] [--batch N] [--engine NAME]
+                                each way in which ResNet50's convolutions can run, for N samples (4)
 
   --size N             images of N x N pixels (128, as published)
   --batch N            samples in an optimizer step (32; with --full 120)

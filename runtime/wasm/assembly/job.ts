@@ -36,9 +36,11 @@ export class Job {
   c: usize;
   /** From one row of `c` to the next, where rows are no pixels. */
   cStride: i32;
-  /** Patches: the images, `[batch, height, width, channels]`. */
+  /** Patches: the images, `[batch, height, width, pixel]`. */
   height: i32;
   width: i32;
+  pixel: i32;
+  /** Values that a tap meets: a pixel's, or those of several pixels side by side. */
   channels: i32;
   /** Windows of an image, and how far apart they lie in it. */
   windowRows: i32;

@@ -129,7 +129,7 @@ function packPatches(job: Job, row: i32, count: i32, column: i32, depth: i32, to
 function locate(job: Job, row: i32, count: i32): void {
   const columns = job.windowColumns;
   const perImage = job.windowRows * columns;
-  const bytes = <usize> (job.height * job.width * job.channels) << 2;
+  const bytes = <usize> (job.height * job.width * job.pixel) << 2;
   const outside = i32.MIN_VALUE >> 1;
   for (let i = 0; i < ROWS; i++) {
     const there = i < count;
@@ -150,7 +150,7 @@ function locate(job: Job, row: i32, count: i32): void {
 @inline
 function pixel(job: Job, image: usize, y: i32, x: i32, at: usize, zeros: usize): usize {
   if (<u32> y >= <u32> job.height || <u32> x >= <u32> job.width) return zeros;
-  return image + (<usize> ((y * job.width + x) * job.channels) << 2) + at;
+  return image + (<usize> ((y * job.width + x) * job.pixel) << 2) + at;
 }
 
 function packPatchesTransposed(
@@ -193,7 +193,7 @@ function packTap(
   const columns = job.windowColumns, perImage = job.windowRows * columns;
   const table = job.tapTable + <usize> tap * TAP_BYTES;
   const dy = load<i32>(table), dx = load<i32>(table, 4);
-  const pixelBytes = <usize> job.channels << 2;
+  const pixelBytes = <usize> job.pixel << 2;
   const imageBytes = <usize> (height * imageWidth) * pixelBytes;
   let image = job.a + <usize> (window / perImage) * imageBytes + (<usize> channel << 2);
   let windowRow = window % perImage / columns, windowColumn = window % perImage % columns;

@@ -12,10 +12,12 @@ export interface Matrix {
 /** A tap of a filter: where it lies in a window, from its corner, and its index in the filter. */
 export type Tap = readonly [row: number, column: number, index: number];
 
-/** Windows over images `[batch, height, width, channels]`: a row of the first factor is what one of them holds. */
+/** Windows over images `[batch, height, width, pixel]`: a row of the first factor is what one of them holds. */
 export interface Windows {
   readonly height: number;
   readonly width: number;
+  readonly pixel: number;
+  /** Values that a tap meets: a pixel's, or those of several pixels side by side. */
   readonly channels: number;
   /** Windows of one image, and how far apart they lie. */
   readonly rows: number;
@@ -53,7 +55,7 @@ const PATCHES = 2;
 const TAP_COLUMNS = 4;
 
 /** Fields before the taps. */
-const FIELDS = 25;
+const FIELDS = 26;
 
 /** The fields, and the taps behind them. @param addressOf where so many bytes will lie */
 export function writeJob(
@@ -71,7 +73,7 @@ export function writeJob(
     a.address, aLayout, a.stride,
     b.address, turned ? TAP_COLUMNS : ROWS + (b.transposed ? 1 : 0), b.stride,
     c.address, c.stride,
-    windows?.height ?? 0, windows?.width ?? 0, windows?.channels ?? 0,
+    windows?.height ?? 0, windows?.width ?? 0, windows?.pixel ?? 0, windows?.channels ?? 0,
     windows?.rows ?? 1, windows?.columns ?? 1, windows?.strideY ?? 0, windows?.strideX ?? 0,
     taps.length, table,
     scattered ? 1 : 0, scattered?.image ?? 0, scattered?.row ?? 0, scattered?.column ?? 0,

@@ -91,6 +91,7 @@ function inputGradient(simd: Simd, backend: WasmBackend, dy: tf.Tensor, filter: 
         windows: {
           height: outHeight,
           width: outWidth,
+          pixel: outChannels,
           channels: outChannels,
           rows: row.size,
           columns: column.size,
@@ -131,21 +132,26 @@ function phases(stride: number, filter: number, dilation: number, pad: number, s
 /** The windows of a convolution; those of a filter of one pixel that meets each pixel once are plain rows. */
 function windowsOf(info: Info): Windows | undefined {
   if (isPointwise(info) && info.strideHeight === 1 && info.strideWidth === 1) return undefined;
-  const { filterHeight, filterWidth, dilationHeight, dilationWidth, padInfo } = info;
+  const { filterHeight, filterWidth, dilationHeight, dilationWidth, padInfo, inChannels } = info;
+  // Without padding at the sides, what a row of the filter meets lies in one run: one tap stands for it.
+  const reach = (info.outWidth - 1) * info.strideWidth + filterWidth;
+  const whole = padInfo.left === 0 && reach <= info.inWidth && dilationWidth === 1;
+  const columns = whole ? 1 : filterWidth;
   const taps: Tap[] = [];
   for (let row = 0; row < filterHeight; row++) {
-    for (let column = 0; column < filterWidth; column++) {
+    for (let column = 0; column < columns; column++) {
       taps.push([
         row * dilationHeight - padInfo.top,
         column * dilationWidth - padInfo.left,
-        row * filterWidth + column,
+        row * columns + column,
       ]);
     }
   }
   return {
     height: info.inHeight,
     width: info.inWidth,
-    channels: info.inChannels,
+    pixel: inChannels,
+    channels: whole ? filterWidth * inChannels : inChannels,
     rows: info.outHeight,
     columns: info.outWidth,
     strideY: info.strideHeight,
