@@ -9,3 +9,4 @@ export { reluGradient } from "./relu_gradient";
 export { bilinearGradient, nearestGradient } from "./resize_gradient";
 export { addRows, copyRows, gatherRows } from "./rows";
 export { tanh } from "./tanh";
+export { adamUpdate, momentumUpdate } from "./update";

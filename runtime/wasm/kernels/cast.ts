@@ -4,12 +4,16 @@
  * @module
  */
 import { tf } from "../../../deps.ts";
-import { register } from "./kernel.ts";
+import { alias, register, registerDirect } from "./kernel.ts";
 
 /** Registers it: what is not zero is true. */
 export function registerCast(): void {
   register(tf.Cast, ({ x }, { dtype }) => {
-    if (dtype === x!.dtype && dtype !== "string") return tf.reshape(x!, x!.shape);
     if (dtype === "bool") return tf.notEqual(x!, tf.scalar(0, x!.dtype));
   });
+  registerDirect(
+    tf.Cast,
+    ({ x }, { dtype }, backend) =>
+      dtype === x!.dtype && dtype !== "string" ? alias(backend, x!, x!.shape) : undefined,
+  );
 }

@@ -15,8 +15,26 @@ export type Kernel = (
   backend: WasmBackend,
 ) => Outputs | undefined;
 
-/** Registers a kernel, in the place of the backend's own if there is one. */
+/** Registers a kernel that is made of others, in the place of the backend's own: what comes up on the way is freed. */
 export function register(kernelName: string, kernel: Kernel): void {
+  put(
+    kernelName,
+    (inputs, attributes, backend) => tf.engine().tidy(() => kernel(inputs, attributes, backend) as tf.Tensor),
+  );
+}
+
+/** Registers one that makes nothing but its outputs: a scope costs more than a small tensor does. */
+export function registerDirect(kernelName: string, kernel: Kernel): void {
+  put(kernelName, kernel);
+}
+
+/** A tensor of the same values, which the two share: tensors never change. */
+export function alias(backend: WasmBackend, { dataId, dtype }: tf.Tensor, shape: number[]): tf.TensorInfo {
+  backend.incRef(dataId);
+  return { dataId, dtype, shape };
+}
+
+function put(kernelName: string, kernel: Kernel): void {
   const own = tf.getKernel(kernelName, BACKEND);
   if (own) tf.unregisterKernel(kernelName, BACKEND);
   tf.registerKernel({
@@ -25,9 +43,7 @@ export function register(kernelName: string, kernel: Kernel): void {
     setupFunc: own?.setupFunc,
     kernelFunc: (params) => {
       const inputs = params.inputs as unknown as Record<string, tf.Tensor>;
-      const outputs = tf.engine().tidy(() =>
-        kernel(inputs, params.attrs, params.backend as WasmBackend) as tf.Tensor
-      );
+      const outputs = kernel(inputs, params.attrs, params.backend as WasmBackend);
       if (outputs !== undefined) return outputs;
       if (!own) throw new Error(`Kernel '${kernelName}' not registered for backend '${BACKEND}'`);
       return own.kernelFunc(params);

@@ -4,12 +4,12 @@
  * @module
  */
 import { tf } from "../../../deps.ts";
-import { register } from "./kernel.ts";
+import { register, registerDirect } from "./kernel.ts";
 import { copyPart } from "./runs.ts";
 
 /** Registers them. */
 export function registerParts(): void {
-  register(tf.Slice, ({ x }, attributes, backend) => {
+  registerDirect(tf.Slice, ({ x }, attributes, backend) => {
     if (x!.dtype === "string") return;
     const [begin, size] = tf.slice_util.parseSliceParams(x!, attributes.begin, attributes.size) as [
       number[],
@@ -17,7 +17,7 @@ export function registerParts(): void {
     ];
     return copyPart(backend, x!, { begin, step: begin.map(() => 1), size });
   });
-  register(tf.StridedSlice, ({ x }, { begin, end, strides, ...masks }, backend) => {
+  registerDirect(tf.StridedSlice, ({ x }, { begin, end, strides, ...masks }, backend) => {
     const info = tf.slice_util.sliceInfo(
       x!.shape,
       begin,
@@ -34,7 +34,7 @@ export function registerParts(): void {
     const part = copyPart(backend, x!, { begin: info.begin, step: info.strides, size });
     return { ...part, shape: info.finalShape };
   });
-  register(tf.Reverse, ({ x }, { dims }, backend) => {
+  registerDirect(tf.Reverse, ({ x }, { dims }, backend) => {
     const axes = tf.util.parseAxisParam(dims, x!.shape);
     const turned = x!.shape.map((_, axis) => axes.includes(axis));
     return copyPart(backend, x!, {

@@ -106,6 +106,38 @@ export interface SimdExports {
   select(condition: number, a: number, b: number, length: number, to: number): void;
   truthToFloat(from: number, length: number, to: number): void;
   tanh(x: number, length: number, y: number): void;
+  momentumUpdate(
+    weight: number,
+    gradient: number,
+    velocity: number,
+    length: number,
+    rate: number,
+    momentum: number,
+    nesterov: number,
+    decay: number,
+    newWeight: number,
+    newVelocity: number,
+  ): void;
+  adamUpdate(
+    weight: number,
+    gradient: number,
+    first: number,
+    second: number,
+    length: number,
+    rate: number,
+    beta1: number,
+    rest1: number,
+    beta2: number,
+    rest2: number,
+    correction1: number,
+    correction2: number,
+    epsilon: number,
+    decay: number,
+    keep: number,
+    newWeight: number,
+    newFirst: number,
+    newSecond: number,
+  ): void;
   philoxUniform(to: number, count: number, key: bigint, low: bigint, high: bigint): void;
 }
 

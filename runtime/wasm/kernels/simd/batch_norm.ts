@@ -1,12 +1,12 @@
 /** Batch normalization in training, in one call each way. @module */
 import { BATCH_NORM, BATCH_NORM_GRAD } from "../../../../stages/layers/batch_norm_kernel.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers `BATCH_NORM` and its gradient; what they keep is the mean and one over the standard deviation. */
 export function registerBatchNorm(simd: Simd): void {
-  register(BATCH_NORM, ({ x, scale, offset }, { epsilon }, backend) => {
+  registerDirect(BATCH_NORM, ({ x, scale, offset }, { epsilon }, backend) => {
     const channels = x!.shape[3]!;
     const y = backend.makeOutput(x!.shape, "float32");
     const [mean, variance, inverse] = [0, 1, 2].map(() => backend.makeOutput([channels], "float32"));
@@ -27,7 +27,7 @@ export function registerBatchNorm(simd: Simd): void {
     backend.typedArrayFromHeap(kept).set(backend.typedArrayFromHeap(mean!));
     return [y, mean!, variance!, kept, inverse!, backend.makeOutput([0], "float32")];
   });
-  register(BATCH_NORM_GRAD, ({ dy, x, scale, a: mean, b: inverse }, _attributes, backend) => {
+  registerDirect(BATCH_NORM_GRAD, ({ dy, x, scale, a: mean, b: inverse }, _attributes, backend) => {
     const channels = x!.shape[3]!;
     const dx = backend.makeOutput(x!.shape, "float32");
     const [dScale, dOffset] = [0, 1].map(() => backend.makeOutput([channels], "float32"));

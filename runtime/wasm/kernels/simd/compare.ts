@@ -2,7 +2,7 @@
 import { tf } from "../../../../deps.ts";
 import type { WasmBackend } from "../../backend.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** In the order of the module's numbers. */
@@ -11,7 +11,7 @@ const COMPARISONS = [tf.Equal, tf.NotEqual, tf.Greater, tf.GreaterEqual, tf.Less
 /** Registers them, for operands of one shape and for single values. */
 export function registerComparisons(simd: Simd): void {
   COMPARISONS.forEach((name, op) =>
-    register(name, ({ a, b }, _attributes, backend) => {
+    registerDirect(name, ({ a, b }, _attributes, backend) => {
       const pair = paired(backend, a!, b!);
       if (!pair) return;
       const out = backend.makeOutput(pair.shape, "bool");
@@ -20,7 +20,7 @@ export function registerComparisons(simd: Simd): void {
     })
   );
   for (const [name, largest] of [[tf.Maximum, 1], [tf.Minimum, 0]] as const) {
-    register(name, ({ a, b }, _attributes, backend) => {
+    registerDirect(name, ({ a, b }, _attributes, backend) => {
       const pair = paired(backend, a!, b!);
       if (!pair) return;
       const out = backend.makeOutput(pair.shape, "float32");
@@ -28,7 +28,7 @@ export function registerComparisons(simd: Simd): void {
       return out;
     });
   }
-  register(tf.Select, ({ condition, t, e }, _attributes, backend) => {
+  registerDirect(tf.Select, ({ condition, t, e }, _attributes, backend) => {
     if (t!.dtype !== e!.dtype || t!.dtype === "bool" || t!.dtype === "string") return;
     if (!tf.util.arraysEqual(condition!.shape, t!.shape) || t!.size !== e!.size) return;
     const out = backend.makeOutput(t!.shape, t!.dtype);
@@ -36,7 +36,7 @@ export function registerComparisons(simd: Simd): void {
     simd.exports.select(at(condition!), at(t!), at(e!), t!.size, at(out));
     return out;
   });
-  register(tf.Cast, ({ x }, { dtype }, backend) => {
+  registerDirect(tf.Cast, ({ x }, { dtype }, backend) => {
     if (x!.dtype !== "bool" || dtype !== "float32") return;
     const out = backend.makeOutput(x!.shape, "float32");
     simd.exports.truthToFloat(addressOf(backend, x!), x!.size, addressOf(backend, out));

@@ -1,12 +1,12 @@
 /** `Concat` and `Tile` row by row. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { alias, registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers both. */
 export function registerConcat(simd: Simd): void {
-  register(tf.Concat, (inputs, attributes, backend) => {
+  registerDirect(tf.Concat, (inputs, attributes, backend) => {
     const all = Object.values(inputs);
     const { dtype, shape } = all[0]!;
     if (all.length < 2 || all.some((t) => t.dtype !== dtype) || dtype === "string") return;
@@ -27,7 +27,7 @@ export function registerConcat(simd: Simd): void {
     }
     return out;
   });
-  register(tf.Tile, ({ x }, { reps }, backend) => {
+  registerDirect(tf.Tile, ({ x }, { reps }, backend) => {
     if (x!.dtype === "string") return;
     let tiled: tf.TensorInfo = x!;
     // From the last axis on: what is copied next is already tiled.
@@ -45,6 +45,6 @@ export function registerConcat(simd: Simd): void {
       if (tiled !== x) backend.disposeData(tiled.dataId);
       tiled = out;
     }
-    return tiled === x ? tf.reshape(x!, x!.shape) : tiled;
+    return tiled === x ? alias(backend, x!, x!.shape) : tiled;
   });
 }

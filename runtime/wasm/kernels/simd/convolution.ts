@@ -7,21 +7,21 @@ import { tf } from "../../../../deps.ts";
 import type { WasmBackend } from "../../backend.ts";
 import type { Tap, Windows } from "../../simd/job.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { convolutionInfo, type Info, isPointwise } from "../pixels.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers all three. */
 export function registerConvolution(simd: Simd): void {
-  register(tf.Conv2D, ({ x, filter }, attributes, backend) => {
+  registerDirect(tf.Conv2D, ({ x, filter }, attributes, backend) => {
     const info = convolutionInfo(x!.shape, filter!.shape, attributes);
     return info.outShape.includes(0) ? undefined : forward(simd, backend, x!, filter!, info);
   });
-  register(tf.Conv2DBackpropInput, ({ dy, filter }, attributes, backend) => {
+  registerDirect(tf.Conv2DBackpropInput, ({ dy, filter }, attributes, backend) => {
     const info = convolutionInfo(attributes.inputShape, filter!.shape, attributes);
     return dy!.size === 0 ? undefined : inputGradient(simd, backend, dy!, filter!, info);
   });
-  register(tf.Conv2DBackpropFilter, ({ x, dy }, attributes, backend) => {
+  registerDirect(tf.Conv2DBackpropFilter, ({ x, dy }, attributes, backend) => {
     const info = convolutionInfo(x!.shape, attributes.filterShape, attributes);
     return dy!.size === 0 ? undefined : filterGradient(simd, backend, x!, dy!, info);
   });

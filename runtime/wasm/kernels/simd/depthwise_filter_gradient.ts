@@ -1,13 +1,13 @@
 /** `DepthwiseConv2dNativeBackpropFilter` in one pass, where each channel makes one. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { convolutionInfo } from "../pixels.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers it. */
 export function registerDepthwiseFilterGradient(simd: Simd): void {
-  register(tf.DepthwiseConv2dNativeBackpropFilter, ({ x, dy }, attributes, backend) => {
+  registerDirect(tf.DepthwiseConv2dNativeBackpropFilter, ({ x, dy }, attributes, backend) => {
     const info = convolutionInfo(x!.shape, attributes.filterShape, attributes, true);
     if (info.outChannels !== info.inChannels) return;
     const gradient = backend.makeOutput(attributes.filterShape, "float32");

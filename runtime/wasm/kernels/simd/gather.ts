@@ -1,12 +1,12 @@
 /** `GatherV2` row by row: the backend's own computes the place of every single value. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers it. @throws {RangeError} (the kernel) for an index that names no row */
 export function registerGather(simd: Simd): void {
-  register(tf.GatherV2, ({ x, indices }, { axis, batchDims }, backend) => {
+  registerDirect(tf.GatherV2, ({ x, indices }, { axis, batchDims }, backend) => {
     if (x!.dtype === "string") return;
     const along = tf.util.parseAxisParam(axis, x!.shape)[0]!;
     const { batchSize, outerSize, dimSize, sliceSize, outputShape } = tf.backend_util.segment_util

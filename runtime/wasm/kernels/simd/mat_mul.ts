@@ -1,12 +1,12 @@
 /** Products of matrices of every kind: a factor that is to be transposed is packed so. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { register, registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers `BatchMatMul` and `_FusedMatMul`. */
 export function registerMatMul(simd: Simd): void {
-  register(tf.BatchMatMul, ({ a, b }, { transposeA, transposeB }, backend) => {
+  registerDirect(tf.BatchMatMul, ({ a, b }, { transposeA, transposeB }, backend) => {
     if (a!.dtype !== "float32" || b!.dtype !== "float32") return;
     const [aRows, aColumns] = a!.shape.slice(-2) as [number, number];
     const [bRows, bColumns] = b!.shape.slice(-2) as [number, number];

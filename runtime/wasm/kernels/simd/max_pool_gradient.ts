@@ -1,13 +1,13 @@
 /** `MaxPoolGrad` in one pass. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { poolInfo } from "../pixels.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers it. */
 export function registerMaxPoolGradient(simd: Simd): void {
-  register(tf.MaxPoolGrad, ({ dy, input, output }, attributes, backend) => {
+  registerDirect(tf.MaxPoolGrad, ({ dy, input, output }, attributes, backend) => {
     const info = poolInfo(input!.shape, attributes);
     const dx = backend.makeOutput(input!.shape, "float32");
     simd.exports.maxPoolGradient(

@@ -1,12 +1,12 @@
 /** `UnsortedSegmentSum` in one pass: the gradient of `Embedding` and of every gather. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { register } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers it, for floats. */
 export function registerSegmentSum(simd: Simd): void {
-  register(tf.UnsortedSegmentSum, ({ x, segmentIds }, { numSegments }, backend) => {
+  registerDirect(tf.UnsortedSegmentSum, ({ x, segmentIds }, { numSegments }, backend) => {
     if (x!.dtype !== "float32") return;
     const ids = segmentIds!;
     const shape = x!.shape.slice(ids.rank);
