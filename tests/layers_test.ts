@@ -11,6 +11,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   stages: ["ring", "deps.ts"],
   runtime: ["ring", "stages", "deps.ts", "deno.json"],
   bench: ["ring", "stages", "runtime", "deps.ts"],
+  conformance: ["ring", "stages", "runtime", "bench", "deps.ts"],
 };
 
 function* files(folder: string): Generator<string> {

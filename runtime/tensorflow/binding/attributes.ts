@@ -24,6 +24,11 @@ export function typeAttr(name: string, dtype: number): OpAttribute {
 
 const encoder = new TextEncoder();
 
+/** tfjs-node's binding cuts off what is no integer, such as the seed 3.14. */
+function integer(value: number): bigint {
+  return BigInt(Math.trunc(value));
+}
+
 /** Sets attributes on an eager op (`TFE_Op*`). */
 export function setEagerAttributes(context: Context, op: bigint, attributes: readonly OpAttribute[]): void {
   const { tf, status } = context;
@@ -38,8 +43,8 @@ export function setEagerAttributes(context: Context, op: bigint, attributes: rea
         break;
       }
       case ATTR_INT:
-        if (list) tf.TFE_OpSetAttrIntList(op, key, BigInt64Array.from(list, BigInt), list.length);
-        else tf.TFE_OpSetAttrInt(op, key, BigInt(value as number));
+        if (list) tf.TFE_OpSetAttrIntList(op, key, BigInt64Array.from(list, integer), list.length);
+        else tf.TFE_OpSetAttrInt(op, key, integer(value as number));
         break;
       case ATTR_FLOAT:
         if (list) tf.TFE_OpSetAttrFloatList(op, key, Float32Array.from(list), list.length);
@@ -76,8 +81,8 @@ export function setGraphAttributes(context: Context, node: bigint, attributes: r
         break;
       }
       case ATTR_INT:
-        if (list) tf.TF_SetAttrIntList(node, key, BigInt64Array.from(list, BigInt), list.length);
-        else tf.TF_SetAttrInt(node, key, BigInt(value as number));
+        if (list) tf.TF_SetAttrIntList(node, key, BigInt64Array.from(list, integer), list.length);
+        else tf.TF_SetAttrInt(node, key, integer(value as number));
         break;
       case ATTR_FLOAT:
         if (list) tf.TF_SetAttrFloatList(node, key, Float32Array.from(list), list.length);

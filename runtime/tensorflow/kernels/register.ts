@@ -6,6 +6,7 @@ import { registerDepthwise } from "./depthwise.ts";
 import { registerGather } from "./gather.ts";
 import { registerReluGrad } from "./relu_grad.ts";
 import { registerResize } from "./resize.ts";
+import { registerRound } from "./round.ts";
 
 /** Registers them all. */
 export function registerKernels(): void {
@@ -16,4 +17,5 @@ export function registerKernels(): void {
   registerGather();
   registerReluGrad();
   registerResize();
+  registerRound();
 }

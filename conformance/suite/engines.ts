@@ -1,0 +1,73 @@
+/** The engines that specs run on, started as a worker starts them. @module */
+import { fileURLToPath } from "node:url";
+import { tf } from "../../deps.ts";
+import type { NodeBackend } from "../../runtime/tensorflow/binding/backend.ts";
+import { registerLayers } from "../../stages/layers/register.ts";
+import type { TestEnvironment } from "./bundle.ts";
+
+/** What specs can run on: Stagger's engines, and tfjs-backend-wasm as it is published. */
+export const SUBJECTS = ["tensorflow", "wasm", "stock-wasm"] as const;
+
+/** Name of one. */
+export type Subject = typeof SUBJECTS[number];
+
+/** A started engine. */
+export interface StartedSubject {
+  readonly description: string;
+  /** There for `tensorflow`. */
+  readonly backend?: NodeBackend;
+}
+
+/** The environment of its specs. The one of `tensorflow` has the name that tfjs-node's list expects. */
+export function environmentOf(subject: Subject): TestEnvironment {
+  return subject === "tensorflow"
+    ? { name: "test-tensorflow", backendName: "tensorflow", flags: {}, isDataSync: true }
+    : {
+      name: "test-wasm",
+      backendName: "wasm",
+      flags: { WASM_HAS_MULTITHREAD_SUPPORT: false }, // as Stagger sets it: specs reset all flags
+      isDataSync: true,
+    };
+}
+
+/** Starts an engine, with the gradients that Stagger's layers train by. */
+export async function startSubject(subject: Subject): Promise<StartedSubject> {
+  switch (subject) {
+    case "tensorflow":
+      return await startTensorflow();
+    case "wasm": {
+      const { startBackend } = await import("../../runtime/wasm/start_backend.ts");
+      const { version, simd } = await startBackend();
+      registerLayers();
+      return { description: `wasm ${version}${simd ? "" : " without SIMD"}` };
+    }
+    case "stock-wasm":
+      return await startStockWasm();
+  }
+}
+
+async function startTensorflow(): Promise<StartedSubject> {
+  const { findTensorflow } = await import("../../runtime/tensorflow/library/find.ts");
+  const { Context } = await import("../../runtime/tensorflow/binding/context.ts");
+  const { startBackend } = await import("../../runtime/tensorflow/start_backend.ts");
+  const found = findTensorflow();
+  if (found === undefined) throw new Error('Cannot find libtensorflow: run "deno task setup"');
+  const { cc, framework, cudaLibraries } = found;
+  const context = new Context({ libraries: { cc, framework, cudaLibraries }, device: "cpu" });
+  const backend = await startBackend(context);
+  const { setLowerings } = await import("../../runtime/tensorflow/kernels/lowering.ts");
+  setLowerings(true);
+  registerLayers();
+  return { description: `tensorflow ${context.version}`, backend };
+}
+
+async function startStockWasm(): Promise<StartedSubject> {
+  const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
+  const binary = import.meta.resolve(
+    "npm:@tensorflow/tfjs-backend-wasm@4.22.0/wasm-out/tfjs-backend-wasm-simd.wasm",
+  );
+  setWasmPaths(fileURLToPath(new URL(".", binary)));
+  tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
+  if (!await tf.setBackend("wasm")) throw new Error("Cannot start tfjs-backend-wasm");
+  return { description: `tfjs-backend-wasm ${version}` };
+}
