@@ -20,12 +20,15 @@ export function registerBroadcastGradients(): void {
     () => tf.cast(tf.lessEqual(a, b), "float32"),
     () => tf.cast(tf.greater(a, b), "float32"),
   ]);
-  // Steps have no slope; TensorFlow.js has that of the quotient before it is rounded.
+  // Steps have no slope; TensorFlow.js has that of the quotient before it is rounded. It stays for integers:
+  // `tf.div` of two of them is this op.
+  const stock = tf.getGradient(tf.FloorDiv)!;
   tf.registerGradient({
     kernelName: tf.FloorDiv,
     inputsToSave: ["a", "b"],
-    gradFunc: (_dy, saved) => {
+    gradFunc: (dy, saved, attrs) => {
       const [a, b] = saved as [tf.Tensor, tf.Tensor];
+      if (a.dtype === "int32") return stock.gradFunc(dy, saved, attrs);
       return { a: () => tf.zeros(a.shape), b: () => tf.zeros(b.shape) };
     },
   });
