@@ -1,6 +1,7 @@
 /**
  * `BatchMatMul`: of two matrices, faster than the backend's own where one is transposed; of stacks that
- * broadcast to each other along several axes, which the backend's own pairs wrongly.
+ * broadcast to each other along several axes, which the backend's own pairs wrongly; and of integers, which that
+ * does not take.
  * @module
  */
 import { tf } from "../../../deps.ts";
@@ -10,6 +11,10 @@ import { product } from "./product.ts";
 /** Registers it: what is to be transposed is transposed first, and what is to be repeated is repeated. */
 export function registerMatMul(): void {
   register(tf.BatchMatMul, ({ a, b }, { transposeA, transposeB }) => {
+    if (a!.dtype !== "float32" || b!.dtype !== "float32") {
+      const products = tf.matMul(float(a!), float(b!), transposeA, transposeB);
+      return tf.cast(products, tf.upcastType(a!.dtype, b!.dtype));
+    }
     const stacks = [a!.shape.slice(0, -2), b!.shape.slice(0, -2)] as const;
     if (!pairs(...stacks)) {
       const stack = tf.broadcast_util.assertAndGetBroadcastShape(...stacks);
@@ -18,6 +23,11 @@ export function registerMatMul(): void {
     if (a!.rank !== 2 || b!.rank !== 2 || (!transposeA && !transposeB) || a!.size * b!.size === 0) return;
     return product(a!, b!, { a: transposeA, b: transposeB });
   });
+}
+
+/** Exact up to 2^24. */
+function float(x: tf.Tensor): tf.Tensor {
+  return tf.cast(x, "float32");
 }
 
 /** Whether each matrix has one partner, or one has all. */

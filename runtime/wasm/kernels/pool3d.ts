@@ -6,8 +6,16 @@
 import { tf } from "../../../deps.ts";
 import { runKernel } from "../../../stages/tfjs.ts";
 import { register } from "./kernel.ts";
-import type { PoolAttributes } from "./pixels.ts";
-import { asColumns, asPlanes, columnPadding, type Padding, type Three, three } from "./volumes.ts";
+import { type PoolAttributes, poolInfo } from "./pixels.ts";
+import {
+  asColumns,
+  asPlanes,
+  columnPadding,
+  type Padding,
+  planePadding,
+  type Three,
+  three,
+} from "./volumes.ts";
 
 interface Attributes {
   readonly filterSize: Three;
@@ -29,7 +37,7 @@ interface Pass {
 export function registerPool3d(): void {
   register(tf.MaxPool3D, ({ x }, attributes) => {
     const [planes, depth] = passes(attributes);
-    return pool(tf.MaxPool, pool(tf.MaxPool, x!, planes), depth);
+    return pool(tf.MaxPool, pool(tf.MaxPool, numbers(x!), planes), depth);
   });
   register(tf.AvgPool3D, ({ x }, attributes) => {
     const [planes, depth] = passes(attributes);
@@ -56,7 +64,7 @@ function passes({ filterSize, strides, pad, dimRoundingMode }: Attributes): [pla
       attributes: {
         filterSize: [filter[1], filter[2]],
         strides: [stride[1], stride[2]],
-        pad,
+        pad: planePadding(pad),
         dimRoundingMode,
       },
       lay: asPlanes,
@@ -78,7 +86,11 @@ function passes({ filterSize, strides, pad, dimRoundingMode }: Attributes): [pla
 }
 
 function pool(kernel: string, x: tf.Tensor, { lay, volume, attributes }: Pass): tf.Tensor {
-  const pooled = runKernel(kernel, { x: lay(x) }, { ...attributes })[0]!;
+  const images = lay(x);
+  const outShape = poolInfo(images.shape, attributes).outShape.map((size) => Math.max(0, size));
+  const pooled = outShape.includes(0)
+    ? tf.tensor([], outShape) // no window fits
+    : runKernel(kernel, { x: images }, { ...attributes })[0]!;
   return tf.reshape(pooled, volume(pooled.shape, x.shape));
 }
 
@@ -86,4 +98,9 @@ function pool(kernel: string, x: tf.Tensor, { lay, volume, attributes }: Pass): 
 function unpool(kernel: string, volumes: Record<string, tf.Tensor>, { lay, attributes }: Pass): tf.Tensor {
   const images = Object.fromEntries(Object.entries(volumes).map(([name, x]) => [name, lay(x)]));
   return tf.reshape(runKernel(kernel, images, { ...attributes })[0]!, volumes.input!.shape);
+}
+
+/** What is no number is never the maximum, as everywhere in TensorFlow.js. */
+function numbers(x: tf.Tensor): tf.Tensor {
+  return tf.where(tf.isNaN(x), tf.fill(x.shape, -Infinity), x);
 }

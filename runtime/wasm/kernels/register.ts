@@ -1,6 +1,9 @@
 /** Stagger's kernels for the backend "wasm": what it lacks, gets wrong or does slowly. @module */
 import { registerAvgPoolGradient } from "./avg_pool_gradient.ts";
+import { registerBincount } from "./bincount.ts";
 import { registerCast } from "./cast.ts";
+import { registerChannelsFirst } from "./channels_first.ts";
+import { registerClip } from "./clip.ts";
 import { registerConv2dFilterGradient } from "./conv2d_filter_gradient.ts";
 import { registerConv2dInputGradient } from "./conv2d_input_gradient.ts";
 import { registerConv3d } from "./conv3d.ts";
@@ -12,10 +15,13 @@ import { registerDilation2d } from "./dilation2d.ts";
 import { registerFusedBatchNorm } from "./fused_batch_norm.ts";
 import { registerFusedMatMul } from "./fused_mat_mul.ts";
 import { registerGather } from "./gather.ts";
+import { registerEinsum } from "./einsum.ts";
+import { registerFused } from "./fused.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMatMul } from "./mat_mul.ts";
 import { registerMaxPoolGradient } from "./max_pool_gradient.ts";
 import { registerParts } from "./parts.ts";
+import { registerPool2d } from "./pool2d.ts";
 import { registerPool3d } from "./pool3d.ts";
 import { registerPrelu } from "./prelu.ts";
 import { registerSegmentSum } from "./segment_sum.ts";
@@ -35,10 +41,12 @@ export function registerKernels(simd: Simd | undefined): void {
   registerDepthwiseFilterGradient();
   registerDepthwiseInputGradient();
   registerSegmentSum();
+  registerEinsum();
   // Wrong.
   registerConvolutionPadding();
   registerMaxPoolGradient();
   registerAvgPoolGradient();
+  registerPool2d();
   registerPool3d();
   registerConv3d();
   registerResizeGradients();
@@ -49,6 +57,8 @@ export function registerKernels(simd: Simd | undefined): void {
   registerFusedBatchNorm();
   registerFusedMatMul();
   registerGather();
+  registerClip();
+  registerBincount();
   // Slow.
   registerConv2dInputGradient();
   registerIdentity();
@@ -56,4 +66,7 @@ export function registerKernels(simd: Simd | undefined): void {
   registerParts();
   registerSums();
   if (simd) registerSimdKernels(simd);
+  // Not for every input: these come last, and go through all of the above.
+  registerChannelsFirst();
+  registerFused();
 }

@@ -32,3 +32,8 @@ export function three(sizes: Three): [depth: number, height: number, width: numb
 export function columnPadding(pad: Padding): Padding | tf.backend_util.ExplicitPadding {
   return typeof pad === "number" ? [[0, 0], [pad, pad], [0, 0], [0, 0]] : pad;
 }
+
+/** The padding of `asPlanes`; a number would be taken with the stride along height for both axes. */
+export function planePadding(pad: Padding): Padding | tf.backend_util.ExplicitPadding {
+  return typeof pad === "number" ? [[0, 0], [pad, pad], [pad, pad], [0, 0]] : pad;
+}
