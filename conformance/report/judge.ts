@@ -36,23 +36,23 @@ export function judge(
   const failed: SpecResult[] = [];
   const leftOut: SpecResult[] = [];
   const excepted: { spec: SpecResult; reason: string }[] = [];
-  const matched = new Set<unknown>();
+  const used = new Set<unknown>();
   for (const spec of specs) {
-    const exception = exceptions.specs.find(({ specs }) =>
+    const byName = exceptions.specs.find(({ specs }) =>
       typeof specs === "string" ? specs === spec.name : specs.test(spec.name)
     );
-    if (exception) matched.add(exception);
-    if (exception && spec.status !== "failed") {
-      stale.push(
-        `Spec "${spec.name}" ${
-          spec.status === "passed" ? "passes" : "does not run"
-        }, though an exception says that it fails`,
-      );
-    } else if (exception) excepted.push({ spec, reason: exception.reason });
-    else if (spec.status === "failed") (spec.leftOutByNode && !countLeftOut ? leftOut : failed).push(spec);
+    if (byName && spec.status !== "failed") {
+      const how = spec.status === "passed" ? "passes" : "does not run";
+      stale.push(`Spec "${spec.name}" ${how}, though an exception says that it fails`);
+    }
+    const exception = byName ?? exceptions.lacking.find(({ kernel }) => lacks(spec, kernel));
+    if (exception) used.add(exception);
+    if (spec.status !== "failed") continue;
+    if (exception) excepted.push({ spec, reason: exception.reason });
+    else if (spec.leftOutByNode && !countLeftOut) leftOut.push(spec);
+    else failed.push(spec);
   }
-  const failedKernels = kernels.flatMap((kernel) => kernelFaults(kernel, exceptions));
-  for (const { kernel } of exceptions.kernels) {
+  for (const { kernel } of exceptions.uncapturable) {
     const result = kernels.find((result) => result.kernel === kernel);
     if (result && result.different.length + Object.keys(result.uncapturable).length === 0) {
       stale.push(
@@ -62,22 +62,34 @@ export function judge(
       stale.push(`Kernel ${kernel} was not called, though there is an exception for it`);
     }
   }
-  if (complete) {
-    for (const exception of exceptions.specs) {
-      if (!matched.has(exception)) {
-        stale.push(`No spec is called ${String(exception.specs)}, though there is an exception for it`);
-      }
-    }
-  }
+  if (complete) stale.push(...unused(exceptions, used));
+  const failedKernels = kernels.flatMap((kernel) => kernelFaults(kernel, exceptions));
   const passed = failed.length + failedKernels.length + stale.length === 0;
   return { failed, excepted, leftOut, failedKernels, stale, passed };
+}
+
+/** Whether a spec failed by nothing else than that the backend has no such kernel. */
+function lacks({ status, failures }: SpecResult, kernel: string): boolean {
+  const message = `Kernel '${kernel}' not registered for backend`;
+  return status === "failed" && failures.length > 0 && failures.every((failure) => failure.includes(message));
+}
+
+function unused({ specs, lacking }: EngineExceptions, used: ReadonlySet<unknown>): string[] {
+  return [
+    ...specs.filter((exception) => !used.has(exception)).map(({ specs }) =>
+      `No spec is called ${specs}, though there is an exception for it`
+    ),
+    ...lacking.filter((exception) => !used.has(exception)).map(({ kernel }) =>
+      `No spec fails for want of kernel ${kernel}, though there is an exception for it`
+    ),
+  ];
 }
 
 function kernelFaults(
   { kernel, different, uncapturable }: KernelComparison,
   exceptions: EngineExceptions,
 ): string[] {
-  if (exceptions.kernels.some((exception) => exception.kernel === kernel)) return [];
+  if (exceptions.uncapturable.some((exception) => exception.kernel === kernel)) return [];
   const reasons = Object.entries(uncapturable).map(([reason, count]) =>
     `${kernel}: ${count} ${count === 1 ? "call" : "calls"} cannot be captured: ${reason}`
   );

@@ -43,7 +43,7 @@ export function legend(beside: "node" | "stock" | "nothing"): string {
       return "specs: those that tfjs-node runs. gained, left out: of those that tfjs-node leaves out, " +
         "how many pass here and how many fail";
     case "stock":
-      return "stock: tfjs-backend-wasm as it is published. lost: passes there and fails here; " +
+      return "stock: tfjs-backend-wasm as it is published. lost: passes there and fails here, without an exception; " +
         "gained: fails there and passes here";
     case "nothing":
       return "";

@@ -18,16 +18,10 @@ export interface StartedSubject {
   readonly backend?: NodeBackend;
 }
 
-/** The environment of its specs. The one of `tensorflow` has the name that tfjs-node's list expects. */
+/** The environment of its specs. Its name is the one that tfjs-node's and tfjs-backend-wasm's own runs use. */
 export function environmentOf(subject: Subject): TestEnvironment {
-  return subject === "tensorflow"
-    ? { name: "test-tensorflow", backendName: "tensorflow", flags: {}, isDataSync: true }
-    : {
-      name: "test-wasm",
-      backendName: "wasm",
-      flags: { WASM_HAS_MULTITHREAD_SUPPORT: false }, // as Stagger sets it: specs reset all flags
-      isDataSync: true,
-    };
+  const backendName = subject === "tensorflow" ? "tensorflow" : "wasm";
+  return { name: `test-${backendName}`, backendName, flags: {}, isDataSync: true };
 }
 
 /** Starts an engine, with the gradients that Stagger's layers train by. */
@@ -37,8 +31,9 @@ export async function startSubject(subject: Subject): Promise<StartedSubject> {
       return await startTensorflow();
     case "wasm": {
       const { startBackend } = await import("../../runtime/wasm/start_backend.ts");
-      const { version, simd } = await startBackend();
+      const { version, simd, backend } = await startBackend();
       registerLayers();
+      await keepBackend("wasm", backend);
       return { description: `wasm ${version}${simd ? "" : " without SIMD"}` };
     }
     case "stock-wasm":
@@ -69,5 +64,17 @@ async function startStockWasm(): Promise<StartedSubject> {
   setWasmPaths(fileURLToPath(new URL(".", binary)));
   tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
   if (!await tf.setBackend("wasm")) throw new Error("Cannot start tfjs-backend-wasm");
+  await keepBackend("wasm", tf.backend());
   return { description: `tfjs-backend-wasm ${version}` };
+}
+
+/**
+ * Keeps a backend through tfjs-core's specs, which dispose of it before and after each suite: a worker has one
+ * instance for all its life, and Stagger's kernels belong to it.
+ */
+async function keepBackend(name: string, backend: tf.KernelBackend): Promise<void> {
+  backend.dispose = () => {};
+  tf.removeBackend(name);
+  tf.registerBackend(name, () => backend);
+  await tf.setBackend(name);
 }

@@ -29,5 +29,10 @@ export function verdictOf(
     exceptions?: Partial<EngineExceptions>;
   } & Partial<Judged> = {},
 ): Verdict {
-  return judge({ specs, kernels, complete, countLeftOut }, { specs: [], kernels: [], ...exceptions });
+  return judge({ specs, kernels, complete, countLeftOut }, {
+    specs: [],
+    lacking: [],
+    uncapturable: [],
+    ...exceptions,
+  });
 }

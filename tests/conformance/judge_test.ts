@@ -53,6 +53,21 @@ Deno.test("specs that tfjs-node leaves out fail a run only where they count", ()
   assert.deepEqual(verdictOf([left], { countLeftOut: true }).failed, [left]);
 });
 
+Deno.test("specs may fail for want of a kernel that an exception names, and by nothing else", () => {
+  const message = "Error: Kernel 'Complex' not registered for backend 'wasm'";
+  const exceptions = { lacking: [{ kernel: "Complex", reason }] };
+  const lacking = spec("fft a", { status: "failed", failures: [message] });
+  const wrong = spec("fft b", { status: "failed", failures: [message, "Error: Arrays differ"] });
+  const other = spec("fft c", { status: "failed", failures: [message.replace("Complex", "FFT")] });
+  const { failed, excepted } = verdictOf([lacking, wrong, other], { exceptions });
+  assert.deepEqual(failed, [wrong, other]);
+  assert.deepEqual(excepted, [{ spec: lacking, reason }]);
+  assert.deepEqual(verdictOf([spec("fft a")], { exceptions }).stale, [
+    "No spec fails for want of kernel Complex, though there is an exception for it",
+  ]);
+  assert.equal(verdictOf([spec("fft a")], { exceptions, complete: false }).passed, true);
+});
+
 Deno.test("a kernel that gives something else when it is captured fails the run", () => {
   const kernels = [kernel("Add"), kernel("Sum", { different: ["Sum(x) gives 2"] })];
   const { passed, failedKernels } = verdictOf([], { kernels });
@@ -64,12 +79,12 @@ Deno.test("a kernel that cannot be captured fails the run unless it is an except
   assert.deepEqual(verdictOf([], { kernels }).failedKernels, [
     "Unique: 3 calls cannot be captured: reads values",
   ]);
-  const exceptions = { kernels: [{ kernel: "Unique", reason }] };
+  const exceptions = { uncapturable: [{ kernel: "Unique", reason }] };
   assert.equal(verdictOf([], { kernels, exceptions }).passed, true);
 });
 
 Deno.test("a kernel's exception that no longer holds fails the run", () => {
-  const exceptions = { kernels: [{ kernel: "Unique", reason }] };
+  const exceptions = { uncapturable: [{ kernel: "Unique", reason }] };
   assert.deepEqual(verdictOf([], { kernels: [kernel("Unique")], exceptions }).stale, [
     "Kernel Unique gives the same when it is captured, though an exception says that it does not",
   ]);

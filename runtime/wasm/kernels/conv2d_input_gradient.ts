@@ -1,15 +1,14 @@
 /** `Conv2DBackpropInput` by convolutions, many times faster than the backend's own loops. @module */
 import { tf } from "../../../deps.ts";
 import { register } from "./kernel.ts";
-import { apart, convolutionInfo, cut, isPointwise, placed, rows } from "./pixels.ts";
+import { apart, convolutionInfo, cut, isPointwise, outputPixels, placed, rows } from "./pixels.ts";
 import { product } from "./product.ts";
 
 /** Registers it: the convolution of the output's gradients by the filter turned around. */
 export function registerConv2dInputGradient(): void {
   register(tf.Conv2DBackpropInput, ({ dy: given, filter }, attributes) => {
     const info = convolutionInfo(attributes.inputShape, filter!.shape, attributes);
-    // A transposed convolution may be given more pixels than the convolution makes.
-    const dy = cut(given!, { top: 0, left: 0, height: info.outHeight, width: info.outWidth });
+    const dy = outputPixels(given!, info);
     const { inHeight, inWidth, inChannels, outChannels } = info;
     if (isPointwise(info)) {
       const matrix = tf.reshape(filter!, [inChannels, outChannels]);

@@ -15,6 +15,7 @@ export function registerParts(): void {
       number[],
       number[],
     ];
+    tf.slice_util.assertParamsValid(x!, begin, size);
     return copyPart(backend, x!, { begin, step: begin.map(() => 1), size });
   });
   registerDirect(tf.StridedSlice, ({ x }, { begin, end, strides, ...masks }, backend) => {

@@ -151,6 +151,11 @@ export function isPointwise({ filterHeight, filterWidth, padInfo }: Info): boole
   return filterHeight === 1 && filterWidth === 1 && top + bottom + left + right === 0;
 }
 
+/** Gradients of the pixels that a convolution makes: a transposed one may be given more. */
+export function outputPixels(dy: tf.Tensor, { outHeight, outWidth }: Info): tf.Tensor4D {
+  return cut(dy, { top: 0, left: 0, height: outHeight, width: outWidth });
+}
+
 /** Pixels as rows, `[pixels, channels]`. */
 export function rows(x: tf.Tensor): tf.Tensor2D {
   return tf.reshape(x, [-1, x.shape[x.rank - 1]!]);

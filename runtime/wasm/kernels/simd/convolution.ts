@@ -19,7 +19,8 @@ export function registerConvolution(simd: Simd): void {
   });
   registerDirect(tf.Conv2DBackpropInput, ({ dy, filter }, attributes, backend) => {
     const info = convolutionInfo(attributes.inputShape, filter!.shape, attributes);
-    return dy!.size === 0 ? undefined : inputGradient(simd, backend, dy!, filter!, info);
+    if (dy!.size === 0 || !tf.util.arraysEqual(dy!.shape, info.outShape)) return; // more pixels than there are
+    return inputGradient(simd, backend, dy!, filter!, info);
   });
   registerDirect(tf.Conv2DBackpropFilter, ({ x, dy }, attributes, backend) => {
     const info = convolutionInfo(x!.shape, attributes.filterShape, attributes);

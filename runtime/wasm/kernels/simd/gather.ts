@@ -13,7 +13,7 @@ export function registerGather(simd: Simd): void {
       .collectGatherOpShapeInfo(x!, indices!, along, batchDims);
     for (const index of backend.typedArrayFromHeap(indices!)) {
       if (index < 0 || index >= dimSize) {
-        throw new RangeError(`Cannot gather: the index value ${index} is not in [0, ${dimSize - 1}]`);
+        throw new RangeError(`GatherV2: the index value ${index} is not in [0, ${dimSize - 1}]`);
       }
     }
     const out = backend.makeOutput(outputShape, x!.dtype);
