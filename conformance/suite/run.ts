@@ -68,7 +68,7 @@ export function checkShared(bundle: SpecBundle, { backendName }: TestEnvironment
   const shared: Record<string, boolean> = {
     engine: bundle.ENGINE === tf.engine(),
     environment: bundle.env() === tf.env(),
-    "class Tensor": bundle.getGlobalTensorClass() === tf.Tensor,
+    "Tensor class": bundle.getGlobalTensorClass() === tf.Tensor,
     kernels: bundle.getKernel(tf.Conv2D, backendName) === tf.getKernel(tf.Conv2D, backendName),
     gradients: bundle.getGradient(tf.Conv2D) === tf.getGradient(tf.Conv2D),
   };

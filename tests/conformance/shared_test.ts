@@ -17,7 +17,7 @@ Deno.test("specs with an engine, kernels or a Tensor class of their own are refu
   checkShared(shared, environment);
   assert.throws(
     () => checkShared({ ...shared, ENGINE: {}, getGlobalTensorClass: () => Object }, environment),
-    /^Error: Specs do not share TensorFlow.js with the engine: they have their own engine, class Tensor$/,
+    /^Error: Specs do not share TensorFlow.js with the engine: they have their own engine, Tensor class$/,
   );
   assert.throws(() => checkShared({ ...shared, getKernel: () => ({}) }, environment), /their own kernels/);
 });
