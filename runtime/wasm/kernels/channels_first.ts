@@ -1,7 +1,7 @@
 /** Convolutions of images with channels first, which the backend does not know: turned around, and back. @module */
 import { tf } from "../../../deps.ts";
 import { runKernel } from "../../../stages/tfjs.ts";
-import { register } from "./kernel.ts";
+import { registerFor } from "./kernel.ts";
 
 /** Registers `Conv2D` and its two gradients for "NCHW". They come after those for channels last. */
 export function registerChannelsFirst(): void {
@@ -11,18 +11,20 @@ export function registerChannelsFirst(): void {
     { name: tf.Conv2DBackpropFilter, images: ["x", "dy"], isImage: false },
   ];
   for (const { name, images, isImage } of kernels) {
-    register(name, (inputs, attributes) => {
+    registerFor(name, (inputs, attributes) => {
       if (attributes.dataFormat !== "NCHW") return;
-      const turned = Object.entries(inputs).map((
-        [key, x],
-      ) => [key, images.includes(key) ? channelsLast(x) : x]);
-      const [y] = runKernel(name, Object.fromEntries(turned), {
-        ...attributes,
-        dataFormat: "NHWC",
-        pad: Array.isArray(attributes.pad) ? last(attributes.pad) : attributes.pad,
-        ...(attributes.inputShape ? { inputShape: last(attributes.inputShape) } : {}),
-      });
-      return isImage ? tf.transpose(y!, [0, 3, 1, 2]) : y!;
+      return () => {
+        const turned = Object.entries(inputs).map((
+          [key, x],
+        ) => [key, images.includes(key) ? channelsLast(x) : x]);
+        const [y] = runKernel(name, Object.fromEntries(turned), {
+          ...attributes,
+          dataFormat: "NHWC",
+          pad: Array.isArray(attributes.pad) ? last(attributes.pad) : attributes.pad,
+          ...(attributes.inputShape ? { inputShape: last(attributes.inputShape) } : {}),
+        });
+        return isImage ? tf.transpose(y!, [0, 3, 1, 2]) : y!;
+      };
     });
   }
 }

@@ -5,7 +5,7 @@
  */
 import { tf } from "../../../deps.ts";
 import { runKernel } from "../../../stages/tfjs.ts";
-import { register } from "./kernel.ts";
+import { registerFor } from "./kernel.ts";
 
 interface Activation {
   readonly activation?: "linear" | "relu" | "relu6" | "elu" | "sigmoid" | "leakyrelu" | "prelu";
@@ -19,21 +19,24 @@ export function registerFused(): void {
     [tf.FusedDepthwiseConv2D, tf.DepthwiseConv2dNative],
   ] as const;
   for (const [fused, plain] of convolutions) {
-    register(fused, ({ x, filter, bias, preluActivationWeights: slopes }, attributes) => {
+    registerFor(fused, ({ x, filter, bias, preluActivationWeights: slopes }, attributes) => {
       const first = attributes.dataFormat === "NCHW";
       if (!first && isByChannel(bias) && isByChannel(slopes)) return;
-      const y = runKernel(plain, { x: x!, filter: filter! }, attributes)[0]!;
-      return finish(
-        y,
-        first ? alongChannels(bias) : bias,
-        first ? alongChannels(slopes) : slopes,
-        attributes,
-      );
+      return () => {
+        const y = runKernel(plain, { x: x!, filter: filter! }, attributes)[0]!;
+        return finish(
+          y,
+          first ? alongChannels(bias) : bias,
+          first ? alongChannels(slopes) : slopes,
+          attributes,
+        );
+      };
     });
   }
-  register(tf._FusedMatMul, ({ a, b, bias, preluActivationWeights: slopes }, attributes) => {
+  registerFor(tf._FusedMatMul, ({ a, b, bias, preluActivationWeights: slopes }, attributes) => {
     if (isByChannel(bias) && isByChannel(slopes)) return;
-    return finish(runKernel(tf.BatchMatMul, { a: a!, b: b! }, attributes)[0]!, bias, slopes, attributes);
+    return () =>
+      finish(runKernel(tf.BatchMatMul, { a: a!, b: b! }, attributes)[0]!, bias, slopes, attributes);
   });
 }
 

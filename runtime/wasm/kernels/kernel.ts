@@ -23,6 +23,20 @@ export function register(kernelName: string, kernel: Kernel): void {
   );
 }
 
+/**
+ * Registers one for some inputs, which `kernel` answers with a function for: the others, which are most, go on to
+ * what is registered already without the cost of a scope.
+ */
+export function registerFor(
+  kernelName: string,
+  kernel: (...given: Parameters<Kernel>) => (() => tf.Tensor) | undefined,
+): void {
+  put(kernelName, (inputs, attributes, backend) => {
+    const made = kernel(inputs, attributes, backend);
+    return made && tf.engine().tidy(made);
+  });
+}
+
 /** Registers one that makes nothing but its outputs: a scope costs more than a small tensor does. */
 export function registerDirect(kernelName: string, kernel: Kernel): void {
   put(kernelName, kernel);

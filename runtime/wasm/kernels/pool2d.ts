@@ -6,26 +6,28 @@
 import { tf } from "../../../deps.ts";
 import { runKernel } from "../../../stages/tfjs.ts";
 import { pixelCounts } from "./avg_pool_gradient.ts";
-import { register } from "./kernel.ts";
+import { registerFor } from "./kernel.ts";
 import { covered, everyNth, type Info, isPointwise, poolInfo } from "./pixels.ts";
 
 /** Registers both. An average over no pixel is 0. */
 export function registerPool2d(): void {
-  register(tf.MaxPool, ({ x }, attributes) => {
+  registerFor(tf.MaxPool, ({ x }, attributes) => {
     const info = poolInfo(x!.shape, attributes);
-    if (isUnset(info)) return everyNth(covered(x!, info, -Infinity), info);
+    if (isUnset(info)) return () => everyNth(covered(x!, info, -Infinity), info);
   });
-  register(tf.AvgPool, ({ x }, attributes) => {
+  registerFor(tf.AvgPool, ({ x }, attributes) => {
     const info = poolInfo(x!.shape, attributes);
-    if (isUnset(info)) return everyNth(covered(x!, info), info);
+    if (isUnset(info)) return () => everyNth(covered(x!, info), info);
     const { filterHeight, filterWidth, padInfo: { top, bottom, left, right } } = info;
     if (Math.max(top, bottom) < filterHeight && Math.max(left, right) < filterWidth) return;
-    const means = runKernel(tf.AvgPool, { x: covered(x!, info) }, {
-      filterSize: [filterHeight, filterWidth],
-      strides: [info.strideHeight, info.strideWidth],
-      pad: "valid",
-    })[0]!;
-    return tf.div(tf.mul(means, filterHeight * filterWidth), pixelCounts(info));
+    return () => {
+      const means = runKernel(tf.AvgPool, { x: covered(x!, info) }, {
+        filterSize: [filterHeight, filterWidth],
+        strides: [info.strideHeight, info.strideWidth],
+        pad: "valid",
+      })[0]!;
+      return tf.div(tf.mul(means, filterHeight * filterWidth), pixelCounts(info));
+    };
   });
 }
 
