@@ -6,6 +6,7 @@ import type { OutputSpec, PortableLosses } from "../stages/losses.ts";
 import type { OptimizerSpec, UpdateScalars } from "../stages/optimizers.ts";
 import type { LayerCost } from "../stages/balance.ts";
 import type { StageConfig } from "../stages/stage_config.ts";
+import type { StageMemory } from "../stages/stage_memory.ts";
 import type { Action } from "./schedules/action.ts";
 import type { StageTimes } from "./schedules/simulate.ts";
 import type { PortableFailure } from "./errors.ts";
@@ -32,7 +33,11 @@ export type WorkerEngine =
     /** Convolutions as matrix products. Absent: on a CPU. */
     readonly lowerings?: boolean;
   }
-  | { readonly name: "wasm" };
+  | {
+    readonly name: "wasm";
+    /** Bytes that it may use, fewer than there are: for tests alone. */
+    readonly memoryLimit?: number;
+  };
 
 /** First message to a worker. */
 export interface WorkerStart {
@@ -145,6 +150,8 @@ export interface WorkerApi {
   closeLane(id: number): Promise<Reply<void>>;
   /** Captures ahead of the first step. Answers with seconds spent. */
   prepare(workloads: readonly Workload[]): Promise<Reply<{ seconds: number; eager?: string }>>;
+  /** What the workload will take of the device's memory; undefined on an engine that cannot tell. */
+  memory(workload: Workload): Promise<Reply<StageMemory | undefined>>;
   /**
    * Measures F, B and W of the stage, and of W over several micro-batches (per micro-batch), in milliseconds.
    *

@@ -6,6 +6,7 @@
 import type { TensorSpec } from "../ring/dtype.ts";
 import type { LayerCost } from "./balance.ts";
 import type { UpdateScalars } from "./optimizers.ts";
+import type { StageMemory } from "./stage_memory.ts";
 
 /** An engine's tensor; only the engine that made it knows what it is. */
 export type Value = unknown;
@@ -53,6 +54,8 @@ export interface StageExecutor {
   readonly engineMs: number;
   /** Captures what `workload` needs. @returns seconds spent */
   prepare(workload: Workload): number;
+  /** What it will take of the device's memory, on an engine that can tell. */
+  memory?(workload: Workload): StageMemory | undefined;
   /** F. @returns tensors for the next stage */
   forward(
     microBatch: MicroBatch,

@@ -3,6 +3,7 @@ import { type LayerCost, totalCost } from "../../stages/balance.ts";
 import { type Partition, resolvePartition } from "../../stages/partition.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { balancePartition, refinePartition } from "./auto_partition.ts";
+import { largestFitting, memoryNeeded, oneByOne } from "./memory_fit.ts";
 import { type BatchShape, cutBatch } from "./micro_batches.ts";
 import type { StageWorkers } from "./stage_workers.ts";
 import type { Workloads } from "./workloads.ts";
@@ -27,34 +28,46 @@ export async function choosePartition(choice: PartitionChoice): Promise<Partitio
   const { microBatchSize } = cutBatch(choice.shape, workloads.options);
   const request = { graph, stages: devices.length, specs: workloads.specs(shape, microBatchSize) };
   if (costs === "estimated") return balancePartition(request);
-  const measured = await profile({ ...choice, shape }, microBatchSize);
+  const { measured, size } = await profile({ ...choice, shape }, microBatchSize);
   return await refinePartition({ ...request, measured }, async (partition) => {
     const stages = await build(partition);
     const split = workloads.splits(shape);
     const times = await workers.all((link, s) => {
       const stage = stages[s]!;
-      const workload = workloads.of(stage, shape, microBatchSize, { split, weightBatches: [] });
-      return link.call("measure", workload, workloads.outputGradients(stage, shape, microBatchSize));
+      const workload = workloads.of(stage, shape, size, { split, weightBatches: [] });
+      return link.call("measure", workload, workloads.outputGradients(stage, shape, size));
     });
     return times.map(totalCost);
   });
 }
 
-/** Measures every layer on every device at once, as when the stages are at work: the median of the devices. */
+/**
+ * Measures every layer on every device at once, as when the stages are at work: the median of the devices.
+ *
+ * @returns `size`: the samples that it was measured with. A device that the whole model does not fit may still hold
+ * its stage: fewer samples tell the layers' shares as well.
+ */
 async function profile(
   { workers, workloads, shape, build }: PartitionChoice,
-  size: number,
-): Promise<Record<string, LayerCost>> {
+  microBatchSize: number,
+): Promise<{ measured: Record<string, LayerCost>; size: number }> {
   const [whole] = await build({ cuts: [] });
-  const workload = workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
-  const profiles = await workers.all((link) => link.call("profile", workload, []));
+  const of = (size: number) => workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
+  const memory = await workers.all((link) => link.call("memory", of(microBatchSize)));
+  const [actions] = oneByOne(1, true);
+  const size = largestFitting(
+    microBatchSize,
+    (samples) => memory.every((own) => !own || memoryNeeded(own, actions!, samples) <= own.limit),
+  ) || 1;
+  const profiles = await workers.all((link) => link.call("profile", of(size), []));
   const median = (layer: string, part: keyof LayerCost) => {
     const all = profiles.map(({ costs }) => costs[layer]?.[part] ?? 0).sort((a, b) => a - b);
     return all[all.length >> 1]!;
   };
-  return Object.fromEntries(workloads.graph.layers.map(({ name }) => [name, {
+  const measured = Object.fromEntries(workloads.graph.layers.map(({ name }) => [name, {
     F: median(name, "F"),
     B: median(name, "B"),
     W: median(name, "W"),
   }]));
+  return { measured, size };
 }

@@ -10,10 +10,12 @@ import type { PortableLosses } from "../../stages/losses.ts";
 import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../stages/optimizers.ts";
 import type { Partition } from "../../stages/partition.ts";
 import { type StageConfig, stageConfigs } from "../../stages/stage_config.ts";
+import type { StageMemory } from "../../stages/stage_memory.ts";
 import { choosePartition } from "./choose_partition.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
+import { allAtOnce, memoryNeeded, oneByOne, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent } from "../protocol.ts";
@@ -120,11 +122,12 @@ export class Coordinator {
       return known;
     }
     const { microBatchSize, microBatches } = cutBatch(shape, this.options);
-    const times = await this.#capture(shape, microBatchSize, microBatches);
+    const { times, memory } = await this.#capture(shape, microBatchSize, microBatches);
     const lane = new ReadyLane(
       { shape, microBatchSize, microBatches, stages: this.#stages, times },
       this.#workloads,
     );
+    refuseTooLarge({ memory, shape, options: this.options, schedule: (count) => lane.schedule(count) });
     const rings = createLane({
       id: this.#nextLane++,
       stages: this.#stages,
@@ -235,12 +238,17 @@ export class Coordinator {
     return this.#stages;
   }
 
-  /** Captures the stages' functions. @returns their times, where a schedule is made from them */
+  /**
+   * Captures the stages' functions.
+   *
+   * @returns what memory they take, and their times where a schedule is made from them
+   * @throws {RangeError} if a stage's memory does not hold one micro-batch
+   */
   async #capture(
     shape: BatchShape,
     size: number,
     microBatches: number,
-  ): Promise<MeasuredTimes[] | undefined> {
+  ): Promise<{ memory: readonly (StageMemory | undefined)[]; times: MeasuredTimes[] | undefined }> {
     const split = this.#workloads.splits(shape);
     const weightBatches = split ? this.#workloads.weightBatches(microBatches) : [];
     const workloads = this.#stages.map((stage) =>
@@ -252,12 +260,21 @@ export class Coordinator {
     ready.forEach(({ eager }, s) => {
       if (eager) this.options.notice(`Stage ${s} (${this.options.devices[s]!.name}) runs eagerly: ${eager}`);
     });
-    if (!split) return undefined;
+    const memory = await this.#workers.all((link, s) => link.call("memory", workloads[s]!));
+    const schedule = oneByOne(this.#stages.length, split);
+    refuseTooLarge({ memory, shape, options: this.options, schedule: () => schedule });
+    if (!split) return { memory, times: undefined };
     this.progress("measure");
-    return await this.#workers.all((link, s) => {
+    const times = await this.#workers.all((link, s) => {
       const gradients = this.#workloads.outputGradients(this.#stages[s]!, shape, size);
-      return link.call("measure", workloads[s]!, gradients);
+      const held = memory[s];
+      // So many are in flight at once while W of several is measured.
+      const fitting = weightBatches.filter((count) =>
+        !held || memoryNeeded(held, allAtOnce(count), size) <= held.limit
+      );
+      return link.call("measure", { ...workloads[s]!, weightBatches: fitting }, gradients);
     });
+    return { memory, times };
   }
 
   /** Closes the lanes used longest ago that are too many: each holds rings. */

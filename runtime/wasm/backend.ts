@@ -9,6 +9,7 @@ export interface WasmBackend extends tf.KernelBackend {
   readonly wasm: {
     /** Room for `bytes` in the backend's memory. */
     _malloc(bytes: number): number;
+    /** Gives it back. */
     _free(address: number): void;
     /** Its memory. */
     readonly HEAPU8: Uint8Array;

@@ -2,12 +2,14 @@
 import { fileURLToPath } from "node:url";
 import { tf } from "../../deps.ts";
 import { BACKEND, type WasmBackend } from "./backend.ts";
+import { Heap } from "./heap.ts";
 import { registerKernels } from "./kernels/register.ts";
 import { Simd } from "./simd/simd.ts";
 
 /** A started backend. */
 export interface StartedBackend {
   readonly backend: WasmBackend;
+  readonly heap: Heap;
   readonly version: string;
   /** Whether it computes with SIMD. */
   readonly simd: boolean;
@@ -18,10 +20,13 @@ export interface StartedBackend {
 /**
  * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
  *
- * @param options `ownKernels: false` is for tests of what runs where WebAssembly has no SIMD
+ * @param options `ownKernels: false` is for tests of what runs where WebAssembly has no SIMD; so is `memoryLimit`, of
+ * what happens with fewer bytes than there are
  * @throws {Error} if TensorFlow.js cannot use it: it would go on with another one, silently
  */
-export async function startBackend({ ownKernels = true } = {}): Promise<StartedBackend> {
+export async function startBackend(
+  { ownKernels = true, memoryLimit }: { ownKernels?: boolean; memoryLimit?: number } = {},
+): Promise<StartedBackend> {
   const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
   setWasmPaths(binaries());
   tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
@@ -33,26 +38,10 @@ export async function startBackend({ ownKernels = true } = {}): Promise<StartedB
     );
   }
   const backend = tf.backend() as WasmBackend;
-  refuseWhenFull(backend);
+  const heap = new Heap(backend, memoryLimit);
   const kernels = simd && ownKernels ? Simd.start(backend) : undefined;
   registerKernels(kernels);
-  return { backend, version, simd, kernels };
-}
-
-/** Where its memory is full, the backend goes on at address 0 or beyond the end: an error stops it. */
-function refuseWhenFull({ wasm }: WasmBackend): void {
-  tf.scalar(0).dispose(); // the module puts the real function in place at its first call
-  const allocate = wasm._malloc.bind(wasm);
-  wasm._malloc = (bytes) => {
-    const address = allocate(bytes) >>> 0;
-    if (bytes > 0 && (address === 0 || address + bytes > wasm.HEAPU8.length)) {
-      throw new RangeError(
-        `Cannot allocate ${bytes} bytes on engine "wasm": its memory, 4 GiB at most, is full; ` +
-          `use more micro-batches, or engine "tensorflow"`,
-      );
-    }
-    return address;
-  };
+  return { backend, heap, version, simd, kernels };
 }
 
 /** Paths of the binaries in npm's cache: a module that is imported by URL has no folder to look in. */

@@ -8,9 +8,14 @@ import { wasmSource } from "./random.ts";
 import { WasmStage } from "./wasm_stage.ts";
 import { WasmTensors } from "./wasm_tensors.ts";
 
-/** Starts it, for the device that the worker is bound to. @throws {Error} if it does not start */
-export async function startWasm(deviceName: string): Promise<WorkerEngineHandle> {
-  const { backend, version, simd, kernels } = await startBackend();
+/**
+ * Starts it, for the device that the worker is bound to.
+ *
+ * @param memoryLimit bytes that it may use, fewer than there are: for tests alone
+ * @throws {Error} if it does not start
+ */
+export async function startWasm(deviceName: string, memoryLimit?: number): Promise<WorkerEngineHandle> {
+  const { backend, heap, version, simd, kernels } = await startBackend({ memoryLimit });
   if (!simd) {
     console.error(
       `Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`,
@@ -24,7 +29,7 @@ export async function startWasm(deviceName: string): Promise<WorkerEngineHandle>
     execute(model, { seed, optimizer }) {
       const random = (step: number, firstSample: number) =>
         wasmSource({ backend, kernels }, { seed, step, firstSample });
-      return { executor: new WasmStage(model, optimizer, random), tensors };
+      return { executor: new WasmStage(model, optimizer, random, { heap, kernels }), tensors };
     },
   };
 }

@@ -1,11 +1,28 @@
-/** A stage on the engine "wasm": it runs op by op, once it is known that each op has its kernel. @module */
-import type { LayerCost } from "../../stages/balance.ts";
-import type { ProfileInputs, Workload } from "../../stages/executor.ts";
+/** A stage on the engine "wasm": it runs op by op, once it is known that it can and what memory it takes. @module */
+import type { RandomSource } from "../../stages/context.ts";
+import type { Workload } from "../../stages/executor.ts";
+import type { OptimizerSpec } from "../../stages/optimizers.ts";
+import type { StageMemory } from "../../stages/stage_memory.ts";
+import type { StageModel } from "../../stages/stage_model.ts";
 import { EagerStage } from "../worker/eager_stage.ts";
 import { checkKernels } from "./check_kernels.ts";
+import { measureMemory } from "./measure_memory.ts";
+import type { StartedBackend } from "./start_backend.ts";
 
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
 export class WasmStage extends EagerStage {
+  /** By what a workload is but for the number of samples. */
+  readonly #memory = new Map<string, StageMemory | undefined>();
+
+  constructor(
+    model: StageModel,
+    optimizer: OptimizerSpec | undefined,
+    random: (step: number, firstSample: number) => RandomSource,
+    readonly device: Pick<StartedBackend, "heap" | "kernels">,
+  ) {
+    super(model, optimizer, random);
+  }
+
   /**
    * Sees that nothing is missing, before the first step.
    *
@@ -13,17 +30,33 @@ export class WasmStage extends EagerStage {
    */
   override prepare(workload: Workload): number {
     const start = performance.now();
-    checkKernels(this.model, workload, this.random(0, 0));
+    this.memory(workload);
     return (performance.now() - start) / 1000;
   }
 
-  override profile(
-    workload: Workload,
-    inputs: () => ProfileInputs,
-    rounds: number,
-    budgetMs: number,
-  ): Record<string, LayerCost> {
-    this.prepare(workload);
-    return super.profile(workload, inputs, rounds, budgetMs);
+  /** @throws {MissingKernelError} naming layer and kernel */
+  memory(workload: Workload): StageMemory | undefined {
+    const { mode, split, inputs, targets } = workload;
+    const key = JSON.stringify([
+      mode,
+      split,
+      ...[...inputs, ...targets].map(({ shape, dtype }) => [dtype, shape.slice(1)]),
+    ]);
+    if (!this.#memory.has(key)) this.#memory.set(key, this.#measure(workload));
+    return this.#memory.get(key);
+  }
+
+  /** Runs the stage; where that fails, it may lack a kernel, and other errors are left to the step, which places them. */
+  #measure(workload: Workload): StageMemory | undefined {
+    const { model, optimizer: update, device: { heap, kernels } } = this;
+    const measured = { executor: this, model, update, heap, copiesWeights: kernels === undefined };
+    try {
+      return measureMemory(measured, workload, (observer) => {
+        this.observer = observer;
+        model.probe = observer?.probe;
+      });
+    } catch {
+      checkKernels(model, workload, this.random(0, 0));
+    }
   }
 }

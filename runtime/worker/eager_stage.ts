@@ -40,17 +40,18 @@ interface InFlight {
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
 export class EagerStage implements StageExecutor {
   engineMs = 0;
-  readonly #update: EagerUpdate;
+  protected readonly optimizer: EagerUpdate;
   readonly #inFlight = new Map<number, InFlight>();
   #results: tf.Tensor | undefined;
-  #profile: EagerProfile | undefined;
+  /** Told of each op's backward, and of each gradient of weights. */
+  protected observer: Pick<EagerProfile, "around" | "weight"> | undefined;
 
   constructor(
     readonly model: StageModel,
     optimizer: OptimizerSpec | undefined,
     readonly random: (step: number, firstSample: number) => RandomSource,
   ) {
-    this.#update = new EagerUpdate(model, optimizer);
+    this.optimizer = new EagerUpdate(model, optimizer);
   }
 
   prepare(_workload: Workload): number {
@@ -72,7 +73,7 @@ export class EagerStage implements StageExecutor {
         recording = record(() => {
           const random = this.random(microBatch.step, microBatch.firstSample);
           const made = this.model.train(x, targets as tf.Tensor[], share, random);
-          this.#update.addStatistics(made.statistics, share);
+          this.optimizer.addStatistics(made.statistics, share);
           if (made.results) this.#addResults(made.results);
           loss = made.loss;
           return [...made.outputs, ...(loss ? [loss] : [])];
@@ -121,7 +122,7 @@ export class EagerStage implements StageExecutor {
           needsGradient ? outputGradients[next++] as tf.Tensor : undefined
         );
         const seeds = [...dys, ...(flight.hasLoss ? [tf.scalar(1)] : [])];
-        const around = this.#profile?.around;
+        const around = this.observer?.around;
         const back: BackwardResult = backward(recording, seeds, inputs, dependent, around);
         const gradients = back.inputGradients.map((dx, i) => own(dx ?? tf.zeros(inputs[i]!.shape)));
         if (flight.split) {
@@ -152,7 +153,7 @@ export class EagerStage implements StageExecutor {
   }
 
   update(step: UpdateScalars): number {
-    return this.#timed(() => this.#update.run(step));
+    return this.#timed(() => this.optimizer.run(step));
   }
 
   infer(
@@ -191,7 +192,7 @@ export class EagerStage implements StageExecutor {
     const costs = new EagerProfile(this.model);
     const size = workload.inputs[0]?.shape[0] ?? 1;
     const split = { ...workload, split: true };
-    this.#profile = costs;
+    this.observer = costs;
     const start = performance.now();
     let measured = 0;
     try {
@@ -206,7 +207,7 @@ export class EagerStage implements StageExecutor {
         this.weight([0]);
       }
     } finally {
-      this.#profile = undefined;
+      this.observer = undefined;
       costs.stop();
       this.reset();
     }
@@ -237,7 +238,7 @@ export class EagerStage implements StageExecutor {
     for (const index of [...this.#inFlight.keys()]) this.#finish(index);
     this.#results?.dispose();
     this.#results = undefined;
-    this.#update.reset();
+    this.optimizer.reset();
   }
 
   counts(): Record<string, number> {
@@ -246,7 +247,7 @@ export class EagerStage implements StageExecutor {
 
   dispose(): void {
     this.reset();
-    this.#update.dispose();
+    this.optimizer.dispose();
     this.model.dispose();
   }
 
@@ -260,10 +261,10 @@ export class EagerStage implements StageExecutor {
   }
 
   #accumulate({ recording, dependent }: InFlight, pending: readonly PendingGradient[]): void {
-    const byId = weightGradients(recording, pending, dependent, this.#profile?.weight);
+    const byId = weightGradients(recording, pending, dependent, this.observer?.weight);
     for (const [position, { variable, spec }] of this.model.weights.entries()) {
       const gradient = spec.trainable ? byId.get(variable.val.id) : undefined;
-      if (gradient) this.#update.addGradient(position, gradient);
+      if (gradient) this.optimizer.addGradient(position, gradient);
     }
   }
 

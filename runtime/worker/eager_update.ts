@@ -47,13 +47,13 @@ export class EagerUpdate {
   run(step: UpdateScalars): number {
     const rule = this.#rule!;
     const penalty = this.#addPenalties();
-    tf.tidy(() => {
-      const values = rule.scalars(step);
-      const scalars = Object.fromEntries(
-        Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
-      );
-      for (const [position, { spec, variable }] of this.model.weights.entries()) {
-        if (!spec.trainable) continue;
+    const values = rule.scalars(step);
+    const scalars = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
+    );
+    for (const [position, { spec, variable }] of this.model.weights.entries()) {
+      if (!spec.trainable) continue;
+      tf.tidy(() => { // each by itself: what it makes on the way may be several times the weight
         const weight = variable.val;
         const slots = this.#slotsOf(position, weight.shape);
         const gradient = this.#gradients.get(position) ?? tf.zeros(weight.shape);
@@ -61,11 +61,32 @@ export class EagerUpdate {
         weight.assign(after.weight);
         this.#slots.set(position, after.slots.map((t) => tf.keep(t)));
         tf.dispose(slots);
-      }
-      this.#moveStatistics();
-    });
+      });
+    }
+    tf.dispose(scalars);
+    tf.tidy(() => this.#moveStatistics());
     this.reset();
     return penalty;
+  }
+
+  /** Tensors of a weight's shape that are kept for each weight that is trained, and those that are there yet. */
+  get slots(): { readonly perWeight: number; readonly there: readonly tf.Tensor[] } {
+    return { perWeight: this.#rule?.slots.length ?? 0, there: [...this.#slots.values()].flat() };
+  }
+
+  /** Runs the rule on a weight of its own, between `before` and `after`. */
+  rehearse(size: number, before: () => void, after: () => void): void {
+    const rule = this.#rule;
+    if (!rule) return;
+    tf.tidy(() => {
+      const [weight, gradient] = [tf.zeros([size]), tf.zeros([size])];
+      const slots = rule.slots.map(({ initial }) => tf.fill([size], initial));
+      const values = rule.scalars({ learningRate: 0, iteration: 0 });
+      const scalars = Object.fromEntries(Object.entries(values).map(([k, v]) => [k, tf.scalar(v)]));
+      before();
+      tf.tidy(() => void rule.apply(weight, gradient, slots, scalars));
+      after();
+    });
   }
 
   /** Forgets what was added up. */

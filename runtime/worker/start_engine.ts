@@ -9,7 +9,7 @@ export async function startEngine({ engine, device }: WorkerStart): Promise<Work
   if (device.kind === "cpu") pinToCore(device.index);
   if (engine.name === "wasm") {
     const { startWasm } = await import("../wasm/wasm_engine.ts");
-    return await startWasm(device.name);
+    return await startWasm(device.name, engine.memoryLimit);
   }
   const { startTensorflow } = await import("../tensorflow/tensorflow_engine.ts");
   return await startTensorflow(engine, device);

@@ -109,6 +109,8 @@ const api: WorkerApi = {
       return eager ? { seconds, eager } : { seconds };
     }),
 
+  memory: (workload) => reply("prepare", () => executor.memory?.(workload)),
+
   measure: (workload, outputGradients) =>
     reply(
       "measure",

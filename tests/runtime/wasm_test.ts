@@ -253,7 +253,7 @@ for (const [complex, devices] of [["forward", 1], ["backward", 2]] as const) {
     try {
       trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
       await assert.rejects(trainer.fit(tensor([8, 6]), classes(8), { batchSize: 8 }), (error: Error) => {
-        assert.match(error.message, /^Stage \d on cpu:0 failed \(action (capture|profile)/);
+        assert.match(error.message, /^Stage \d on cpu:0 failed \(action (capture|prepare)/);
         const expected = `Cannot train layer "doubling" on engine "wasm": ${LACKS}`;
         assert.ok(error.message.includes(expected), error.message);
         return true;

@@ -105,7 +105,7 @@ function runner(
     const random = (step: number, firstSample: number) => wasmSource(kind, { seed, step, firstSample });
     return {
       tensors: new WasmTensors(kind.backend),
-      execute: (model) => new WasmStage(model, optimizer, random),
+      execute: (model) => new WasmStage(model, optimizer, random, kind),
     };
   }
   const { backend, tensors, eagerTensors } = engine;
