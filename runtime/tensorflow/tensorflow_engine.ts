@@ -6,6 +6,7 @@ import { CapturedStage } from "./capture/captured_stage.ts";
 import { Context } from "./binding/context.ts";
 import { HandleTensors } from "./binding/engine_tensors.ts";
 import { setLowerings } from "./kernels/lowering.ts";
+import { updateRule } from "../../stages/optimizers.ts";
 import { EagerStage } from "../worker/eager_stage.ts";
 import { eagerSource } from "./capture/random.ts";
 import { EagerTensors } from "./binding/eager_tensors.ts";
@@ -32,7 +33,7 @@ export async function startTensorflow(
     execute(model, { seed, optimizer }, capture) {
       if (capture) return { executor: new CapturedStage(backend, model, seed, optimizer), tensors };
       const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
-      return { executor: new EagerStage(model, optimizer, random), tensors: eager };
+      return { executor: new EagerStage(model, optimizer && updateRule(optimizer), random), tensors: eager };
     },
   };
 }

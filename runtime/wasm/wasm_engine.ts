@@ -15,21 +15,21 @@ import { WasmTensors } from "./wasm_tensors.ts";
  * @throws {Error} if it does not start
  */
 export async function startWasm(deviceName: string, memoryLimit?: number): Promise<WorkerEngineHandle> {
-  const { backend, heap, version, simd, kernels } = await startBackend({ memoryLimit });
+  const device = await startBackend({ memoryLimit });
+  const { version, simd } = device;
   if (!simd) {
     console.error(
       `Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`,
     );
   }
-  const tensors = new WasmTensors(backend);
+  const tensors = new WasmTensors(device.backend);
   return {
     description: `wasm ${version}${simd ? "" : " without SIMD"} on ${deviceName}`,
     tensors,
     captures: false,
     execute(model, { seed, optimizer }) {
-      const random = (step: number, firstSample: number) =>
-        wasmSource({ backend, kernels }, { seed, step, firstSample });
-      return { executor: new WasmStage(model, optimizer, random, { heap, kernels }), tensors };
+      const random = (step: number, firstSample: number) => wasmSource(device, { seed, step, firstSample });
+      return { executor: new WasmStage(model, optimizer, random, device), tensors };
     },
   };
 }

@@ -8,6 +8,7 @@ import { EagerStage } from "../worker/eager_stage.ts";
 import { checkKernels } from "./check_kernels.ts";
 import { measureMemory } from "./measure_memory.ts";
 import type { StartedBackend } from "./start_backend.ts";
+import { wasmUpdateRule } from "./update_rule.ts";
 
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
 export class WasmStage extends EagerStage {
@@ -18,9 +19,9 @@ export class WasmStage extends EagerStage {
     model: StageModel,
     optimizer: OptimizerSpec | undefined,
     random: (step: number, firstSample: number) => RandomSource,
-    readonly device: Pick<StartedBackend, "heap" | "kernels">,
+    readonly device: StartedBackend,
   ) {
-    super(model, optimizer, random);
+    super(model, optimizer && wasmUpdateRule(device, optimizer), random);
   }
 
   /**

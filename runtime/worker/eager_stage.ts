@@ -9,7 +9,7 @@ import type { RandomSource } from "../../stages/context.ts";
 import type { LayerCost } from "../../stages/balance.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
 import type { StageWeight } from "../../stages/stage_config.ts";
-import type { OptimizerSpec, UpdateScalars } from "../../stages/optimizers.ts";
+import type { UpdateRule, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import {
   backward,
@@ -48,10 +48,10 @@ export class EagerStage implements StageExecutor {
 
   constructor(
     readonly model: StageModel,
-    optimizer: OptimizerSpec | undefined,
+    rule: UpdateRule | undefined,
     readonly random: (step: number, firstSample: number) => RandomSource,
   ) {
-    this.optimizer = new EagerUpdate(model, optimizer);
+    this.optimizer = new EagerUpdate(model, rule);
   }
 
   prepare(_workload: Workload): number {

@@ -1,26 +1,18 @@
 /** Gradients, statistics and slots of an eager stage, and the update that uses them. @module */
 import { tf } from "../../deps.ts";
 import type { BatchStatistics, RunningStatistics } from "../../stages/context.ts";
-import {
-  type OptimizerSpec,
-  type UpdateRule,
-  updateRule,
-  type UpdateScalars,
-} from "../../stages/optimizers.ts";
+import type { UpdateRule, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 
 /** What an eager stage adds up over a batch, and its optimizer. */
 export class EagerUpdate {
-  readonly #rule: UpdateRule | undefined;
   /** By position in the stage's weights. */
   readonly #gradients = new Map<number, tf.Tensor>();
   readonly #slots = new Map<number, tf.Tensor[]>();
   #statistics: { layer: RunningStatistics; sums: tf.Tensor[] }[] = [];
 
-  /** @param optimizer undefined for a stage that is not trained */
-  constructor(readonly model: StageModel, optimizer: OptimizerSpec | undefined) {
-    this.#rule = optimizer && updateRule(optimizer);
-  }
+  /** @param rule undefined for a stage that is not trained */
+  constructor(readonly model: StageModel, readonly rule: UpdateRule | undefined) {}
 
   /** Adds to the gradient of the weight at `position`. */
   addGradient(position: number, gradient: tf.Tensor): void {
@@ -45,7 +37,7 @@ export class EagerUpdate {
 
   /** Updates weights and running statistics. @returns the layers' penalty */
   run(step: UpdateScalars): number {
-    const rule = this.#rule!;
+    const rule = this.rule!;
     const penalty = this.#addPenalties();
     const values = rule.scalars(step);
     const scalars = Object.fromEntries(
@@ -71,12 +63,12 @@ export class EagerUpdate {
 
   /** Tensors of a weight's shape that are kept for each weight that is trained, and those that are there yet. */
   get slots(): { readonly perWeight: number; readonly there: readonly tf.Tensor[] } {
-    return { perWeight: this.#rule?.slots.length ?? 0, there: [...this.#slots.values()].flat() };
+    return { perWeight: this.rule?.slots.length ?? 0, there: [...this.#slots.values()].flat() };
   }
 
   /** Runs the rule on a weight of its own, between `before` and `after`. */
   rehearse(size: number, before: () => void, after: () => void): void {
-    const rule = this.#rule;
+    const rule = this.rule;
     if (!rule) return;
     tf.tidy(() => {
       const [weight, gradient] = [tf.zeros([size]), tf.zeros([size])];
@@ -134,6 +126,6 @@ export class EagerUpdate {
 
   #slotsOf(position: number, shape: number[]): tf.Tensor[] {
     return this.#slots.get(position) ??
-      this.#rule!.slots.map(({ initial }) => tf.keep(tf.fill(shape, initial)));
+      this.rule!.slots.map(({ initial }) => tf.keep(tf.fill(shape, initial)));
   }
 }

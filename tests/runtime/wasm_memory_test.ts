@@ -135,15 +135,16 @@ Deno.test("wasm balances a model by fewer samples where a device does not hold a
 });
 
 Deno.test("the memory of many samples is told from that of two", async () => {
-  const { backend, heap, kernels } = await startBackend();
+  const device = await startBackend();
+  const { heap } = device;
   const graph = modelGraph(net());
   const losses = portableLosses({ loss: "categoricalCrossentropy" });
   const model = new StageModel(
     configsOf(graph, { cuts: [] })[0]!,
     await resolveLosses(graph.outputs.map(({ name, shape }) => ({ name, shape })), losses),
   );
-  const random = () => wasmSource({ backend, kernels }, { seed: 0, step: 0, firstSample: 0 });
-  const stage = new WasmStage(model, optimizerSpec("adam"), random, { heap, kernels });
+  const random = () => wasmSource(device, { seed: 0, step: 0, firstSample: 0 });
+  const stage = new WasmStage(model, optimizerSpec("adam"), random, device);
   const workload = (samples: number, split: boolean): Workload => ({
     key: "",
     inputs: [{ shape: [samples, 24, 24, 3], dtype: "float32" }],

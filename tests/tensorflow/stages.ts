@@ -16,6 +16,7 @@ import {
   type OptimizerConfig,
   type OptimizerSpec,
   optimizerSpec,
+  updateRule,
   type UpdateScalars,
 } from "../../stages/optimizers.ts";
 import { type StageConfig, stageConfigs, weightKey } from "../../stages/stage_config.ts";
@@ -113,7 +114,7 @@ function runner(
     return { tensors, execute: (model) => new CapturedStage(backend, model, seed, optimizer) };
   }
   const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
-  return { tensors: eagerTensors, execute: (model) => new EagerStage(model, optimizer, random) };
+  return { tensors: eagerTensors, execute: (model) => new EagerStage(model, updateRule(optimizer), random) };
 }
 
 /** A model's stages at work. */
