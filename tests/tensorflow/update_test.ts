@@ -1,45 +1,12 @@
 /** Tests of captured updates: every optimizer against its rule in plain ops, and against tfjs's own. @module */
-import { tf } from "../../deps.ts";
-import type { OptimizerConfig } from "../../stages/optimizers.ts";
 import { close } from "./compare.ts";
 import { test } from "./engine.ts";
 import { closeWeights, data, plainWeights, trainPlainly, withStages } from "./stage_fixtures.ts";
-import { sequential } from "./stages.ts";
-
-const L = tf.layers;
-
-/** Optimizers, with tfjs's own where it has one of the same rule. */
-const OPTIMIZERS: [OptimizerConfig, tolerance: number, plain?: () => tf.Optimizer][] = [
-  [{ name: "sgd", learningRate: 0.1 }, 1e-6, () => tf.train.sgd(0.1)],
-  [{ name: "sgd", learningRate: 0.1, weightDecay: 0.1 }, 1e-6],
-  [{ name: "momentum", learningRate: 0.1, momentum: 0.8 }, 1e-6, () => tf.train.momentum(0.1, 0.8)],
-  [{ name: "momentum", learningRate: 0.1, nesterov: true }, 1e-6],
-  [{ name: "adam", learningRate: 0.01 }, 1e-5, () => tf.train.adam(0.01)],
-  [
-    { name: "adam", learningRate: 0.01, epsilon: 0.1, beta1: 0.5 },
-    1e-5,
-    () => tf.train.adam(0.01, 0.5, 0.999, 0.1),
-  ],
-  [{ name: "adamw", learningRate: 0.01, weightDecay: 0.3 }, 1e-5],
-  [{ name: "rmsprop", learningRate: 0.01 }, 1e-5, () => tf.train.rmsprop(0.01, 0.9, 0, 1e-7)],
-  [
-    { name: "rmsprop", learningRate: 0.01, momentum: 0.7 },
-    1e-5,
-    () => tf.train.rmsprop(0.01, 0.9, 0.7, 1e-7),
-  ],
-  [{ name: "rmsprop", learningRate: 0.01, centered: true, epsilon: 1e-3 }, 1e-5],
-  [{ name: "adagrad", learningRate: 0.1 }, 1e-6, () => tf.train.adagrad(0.1)],
-  [{ name: "adadelta", learningRate: 1 }, 1e-5, () => tf.train.adadelta(1, 0.95, 1e-7)],
-  [{ name: "adamax", learningRate: 0.02, decay: 0.1 }, 1e-5],
-];
+import { OPTIMIZERS, updated } from "./optimizer_cases.ts";
 
 for (const [optimizer, tolerance, plain] of OPTIMIZERS) {
   test(`ten captured updates equal eager ones: ${JSON.stringify(optimizer)}`, () => {
-    const model = sequential(
-      L.dense({ units: 5, inputShape: [4], activation: "tanh", kernelRegularizer: "l1l2" }),
-      L.dense({ units: 3 }),
-    );
-    return withStages(model, {}, async (make) => {
+    return withStages(updated(), {}, async (make, { model }) => {
       const [captured, eager] = [make("captured", optimizer), make("eager", optimizer)];
       const batch = (step: number) => data(4, step, [4]);
       for (let step = 0; step < 10; step++) {
