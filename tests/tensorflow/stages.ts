@@ -65,12 +65,12 @@ export function host(shape: number[], seed = 1, dtype: DType = "float32"): Host 
   return { shape, dtype, values: Int32Array.from(numbers(count, seed), (v) => Math.floor((v + 1) * 4)) };
 }
 
-/** Describes a model's stages, its weights set to hashed numbers that a layer can live with. */
+/** Describes a model's stages, its weights set to hashed numbers that a layer can live with, or left as drawn. */
 export async function prepare(
   model: tf.LayersModel,
-  { loss = "meanSquaredError", metrics = [] as string[], cuts = [] as number[] } = {},
+  { loss = "meanSquaredError", metrics = [] as string[], cuts = [] as number[], drawn = false } = {},
 ): Promise<Prepared> {
-  hashWeights(model);
+  if (!drawn) hashWeights(model);
   const graph = modelGraph(model);
   const memory = new WeightMemory(model, graph);
   await memory.load();
