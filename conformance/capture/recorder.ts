@@ -5,6 +5,8 @@ import type { DType } from "../../ring/dtype.ts";
 
 /** Most elements of a recorded call's inputs and outputs together. */
 const MAX_ELEMENTS = 1 << 20;
+/** Most calls of a kernel that are kept of one spec: some call it for each of a picture's 256 shades. */
+const MAX_CALLS = 16;
 
 /** A tensor with its values; strings as their bytes. */
 export interface RecordedTensor {
@@ -31,6 +33,7 @@ export class KernelRecorder {
   readonly #calls = new Map<string, RecordedCall>();
   /** Those of the spec that runs. */
   readonly #pending = new Map<string, RecordedCall>();
+  readonly #counts = new Map<string, number>();
   readonly #originals = new Map<tf.KernelConfig, KernelFunction>();
 
   /** What was recorded, in order. */
@@ -55,6 +58,7 @@ export class KernelRecorder {
   specDone(passed: boolean): void {
     if (passed) { for (const [key, call] of this.#pending) this.#calls.set(key, call); }
     this.#pending.clear();
+    this.#counts.clear();
   }
 
   /** Records no longer. */
@@ -64,6 +68,8 @@ export class KernelRecorder {
   }
 
   #note(kernel: string, call: Parameters<KernelFunction>[0], outputs: readonly tf.TensorInfo[]): void {
+    const count = this.#counts.get(kernel) ?? 0;
+    if (count === MAX_CALLS) return;
     const backend = call.backend as Backend;
     const attributes = (call.attrs ?? {}) as Record<string, unknown>;
     const given = Object.entries(call.inputs).filter(([, tensor]) => tensor) as [string, tf.TensorInfo][];
@@ -79,6 +85,7 @@ export class KernelRecorder {
       shape: [...shape],
       values: values(backend, dataId, dtype as DType),
     });
+    this.#counts.set(kernel, count + 1);
     this.#pending.set(key, {
       kernel,
       attributes: structuredClone(attributes),
