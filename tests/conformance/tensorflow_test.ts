@@ -21,7 +21,7 @@ Deno.test({
       assert.equal(all.specs, 3878);
       assert.equal(all.passed + all.excepted, 3878);
       assert.ok(all.excepted <= 5, `${all.excepted} exceptions`);
-      assert.ok(all.gained >= 95, `${all.gained} gained`);
+      assert.ok(all.gained >= 175, `${all.gained} gained`);
     });
 
     await t.step("captured", () => {
@@ -29,9 +29,9 @@ Deno.test({
       const sum = (count: (kernel: typeof kernels[number]) => number) =>
         kernels.reduce((sum, kernel) => sum + count(kernel), 0);
       const compared = sum(({ compared }) => compared);
-      assert.ok(compared >= 4900, `${compared} calls compared`);
+      assert.ok(compared >= 3600, `${compared} calls compared`);
       assert.ok(sum(({ identical }) => identical) >= 0.99 * compared, "identical");
-      assert.ok(kernels.length >= 150, `${kernels.length} kernels`);
+      assert.ok(kernels.length >= 160, `${kernels.length} kernels`);
     });
 
     await t.step("as a person reads it", () => {

@@ -21,7 +21,11 @@ export function registerConvolution(): void {
   });
   register(tf.Conv2DBackpropInput, (backend, { dy, filter }, attrs) => {
     const info = conv2dInfo(attrs.inputShape, filter!.shape, attrs);
-    return inputGradient(backend, dy!, filter!, info);
+    // A transposed convolution may be given more pixels than the convolution makes.
+    const given = tf.util.arraysEqual(dy!.shape, info.outShape)
+      ? dy!
+      : tf.slice(dy!, [0, 0, 0, 0], info.outShape);
+    return inputGradient(backend, given, filter!, info);
   });
   register(tf.Conv2DBackpropFilter, (backend, { x, dy }, attrs) => {
     const info = conv2dInfo(x!.shape, attrs.filterShape, attrs);

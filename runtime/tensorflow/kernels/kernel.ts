@@ -30,6 +30,20 @@ export function register(kernelName: string, kernel: Kernel): void {
   });
 }
 
+/** Registers a kernel for some inputs; for the others, the one of its name that is registered stays. */
+export function registerFor(
+  kernelName: string,
+  applies: (inputs: Record<string, tf.Tensor>, attributes: Any) => boolean,
+  kernel: Kernel,
+): void {
+  const { kernelFunc: others } = tf.getKernel(kernelName, BACKEND)!;
+  register(kernelName, kernel);
+  const config = tf.getKernel(kernelName, BACKEND)!;
+  const { kernelFunc: some } = config;
+  config.kernelFunc = (call) =>
+    applies(call.inputs as unknown as Record<string, tf.Tensor>, call.attrs) ? some(call) : others(call);
+}
+
 /** Attribute `T: float`. */
 export const FLOAT: OpAttribute = typeAttr("T", TF_FLOAT);
 /** Attribute `Index: int32`. */

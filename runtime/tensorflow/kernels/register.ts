@@ -4,6 +4,8 @@ import { registerConv3d } from "./conv3d.ts";
 import { registerConvolution } from "./convolution.ts";
 import { registerDepthwise } from "./depthwise.ts";
 import { registerGather } from "./gather.ts";
+import { registerMissing } from "./missing.ts";
+import { registerPooling } from "./pooling.ts";
 import { registerReluGrad } from "./relu_grad.ts";
 import { registerResize } from "./resize.ts";
 import { registerRound } from "./round.ts";
@@ -15,6 +17,8 @@ export function registerKernels(): void {
   registerDepthwise();
   registerConv3d();
   registerGather();
+  registerPooling();
+  registerMissing();
   registerReluGrad();
   registerResize();
   registerRound();
