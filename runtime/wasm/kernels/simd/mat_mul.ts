@@ -1,5 +1,6 @@
 /** Products of matrices of every kind: a factor that is to be transposed is packed so. @module */
 import { tf } from "../../../../deps.ts";
+import { finishFused } from "../../../fused.ts";
 import type { Simd } from "../../simd/simd.ts";
 import { register, registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
@@ -33,26 +34,7 @@ export function registerMatMul(simd: Simd): void {
     return c;
   });
   register(tf._FusedMatMul, ({ a, b, bias, preluActivationWeights: slopes }, attributes) => {
-    const { transposeA, transposeB, activation, leakyreluAlpha } = attributes;
-    const product = tf.matMul(a!, b!, transposeA, transposeB);
-    const y = bias ? tf.add(product, bias) : product;
-    switch (activation) {
-      case "linear":
-        return y;
-      case "relu":
-        return tf.relu(y);
-      case "relu6":
-        return tf.relu6(y);
-      case "elu":
-        return tf.elu(y);
-      case "sigmoid":
-        return tf.sigmoid(y);
-      case "leakyrelu":
-        return tf.leakyRelu(y, leakyreluAlpha);
-      case "prelu":
-        return tf.prelu(y, slopes!);
-      default:
-        return undefined;
-    }
+    const { transposeA, transposeB } = attributes;
+    return finishFused(tf.matMul(a!, b!, transposeA, transposeB), bias, slopes, attributes);
   });
 }
