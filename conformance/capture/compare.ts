@@ -11,6 +11,9 @@ import { runCaptured, UncapturableError } from "./replay.ts";
  */
 const TOLERANCE = 1e-5;
 
+/** Calls in one function: to make it ready costs TensorFlow more than to run it. */
+const TOGETHER = 16;
+
 /** Compares all calls, and tells the result of each kernel. */
 export async function compareCalls(
   backend: NodeBackend,
@@ -28,38 +31,50 @@ export async function compareCalls(
       different: [],
       uncapturable: {},
     };
-    for (const call of ofKernel) {
-      tell({ kind: "call", kernel });
-      compareCall(backend, call, result);
+    for (let at = 0; at < ofKernel.length; at += TOGETHER) {
+      const group = ofKernel.slice(at, at + TOGETHER);
+      group.forEach(() => tell({ kind: "call", kernel }));
+      compareGroup(backend, group, result);
     }
     tell({ kind: "kernel", result });
   }
 }
 
-function compareCall(backend: NodeBackend, call: RecordedCall, result: Mutable<KernelComparison>): void {
-  let outputs: RecordedTensor[];
+/** Compares calls within one function; one by one if that fails, so that each one's fault is its own. */
+function compareGroup(
+  backend: NodeBackend,
+  calls: readonly RecordedCall[],
+  result: Mutable<KernelComparison>,
+): void {
+  let outputs: RecordedTensor[][];
   try {
-    outputs = runCaptured(backend, call);
+    outputs = runCaptured(backend, calls);
   } catch (error) {
+    if (calls.length > 1) {
+      for (const call of calls) compareGroup(backend, [call], result);
+      return;
+    }
     const reason = (error as Error).message.split("\n")[0]!;
     if (error instanceof UncapturableError) {
       result.uncapturable = { ...result.uncapturable, [reason]: (result.uncapturable[reason] ?? 0) + 1 };
-    } else {
-      result.compared++;
-      result.different = [...result.different, `${describe(call)} fails when it is captured: ${reason}`];
+      return;
     }
+    result.compared++;
+    result.different = [...result.different, `${describe(calls[0]!)} fails when it is captured: ${reason}`];
     return;
   }
-  result.compared++;
-  const difference = differenceOf(outputs, call.outputs);
-  if (difference === 0) result.identical++;
-  else if (typeof difference === "number" && difference <= TOLERANCE) result.close++;
-  else result.different = [...result.different, `${describe(call)}: captured gives ${difference}`];
+  for (const [i, call] of calls.entries()) {
+    result.compared++;
+    const difference = differenceOf(outputs[i]!, call.outputs);
+    if (difference === 0) result.identical++;
+    else if (typeof difference === "number") result.close++;
+    else result.different = [...result.different, `${describe(call)}: captured gives ${difference}`];
+  }
 }
 
 /**
- * How far tensors are from those expected: 0 for the same bits (NaN is NaN), else the largest relative difference,
- * or words for what cannot be measured.
+ * How far tensors are from those expected: 0 for the same bits (NaN is NaN), the largest relative difference where
+ * that is within the tolerance, else words.
  */
 export function differenceOf(
   actual: readonly RecordedTensor[],
