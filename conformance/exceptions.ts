@@ -58,7 +58,15 @@ export const EXCEPTIONS: Readonly<Record<"tensorflow" | "wasm", EngineExceptions
         kernel: "Multinomial",
         reason: "It draws: TensorFlow's generator goes on from call to call, whatever the seed.",
       },
-      ...["NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5", "Unique"].map((kernel) => ({
+      ...[
+        "NonMaxSuppressionV3",
+        "NonMaxSuppressionV4",
+        "NonMaxSuppressionV5",
+        "SparseSegmentMean",
+        "SparseSegmentSum",
+        "StringNGrams",
+        "Unique",
+      ].map((kernel) => ({
         kernel,
         reason: "How long its result is depends on values, which are not there while a function is captured.",
       })),

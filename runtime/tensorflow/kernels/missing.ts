@@ -25,6 +25,28 @@ export function registerMissing(): void {
     const op = side === "left" ? "LowerBound" : "UpperBound";
     return backend.executeSingleOutput(op, attributes, [sortedSequence!, values!]);
   });
+  for (const name of [tf.SparseSegmentSum, tf.SparseSegmentMean]) {
+    register(name, (backend, { data, indices, segmentIds }) => {
+      const attributes = [
+        typeAttr("T", toTf(data!.dtype as DType)),
+        typeAttr("Tidx", TF_INT32),
+        typeAttr("Tsegmentids", TF_INT32),
+      ];
+      return backend.executeSingleOutput(name, attributes, [data!, indices!, segmentIds!]);
+    });
+  }
+  register(tf.StringNGrams, (backend, { data, dataSplits }, attrs) => {
+    const attributes = [
+      typeAttr("Tsplits", TF_INT32),
+      text("separator", attrs.separator),
+      int("ngram_widths", attrs.nGramWidths),
+      text("left_pad", attrs.leftPad),
+      text("right_pad", attrs.rightPad),
+      int("pad_width", attrs.padWidth),
+      bool("preserve_short_sequences", attrs.preserveShortSequences),
+    ];
+    return backend.executeMultipleOutputs("StringNGrams", attributes, [data!, dataSplits!], 2);
+  });
   register(tf.MaxPoolWithArgmax, (backend, { x }, { filterSize, strides, pad, includeBatchInIndex }) => {
     const shape = x!.shape as [number, number, number, number];
     const info = tf.backend_util.computePool2DInfo(shape, filterSize, strides, [1, 1], pad);
