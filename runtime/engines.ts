@@ -1,9 +1,9 @@
 /** Which engine a run uses. @module */
 import { commandLine } from "./commands.ts";
 import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
-import { findTensorflow } from "./tensorflow/library/find.ts";
+import { findTensorflow, searchTensorflow } from "./tensorflow/library/find.ts";
 
-/** Names of engines; `auto` takes `tensorflow` where libtensorflow is found, else `wasm`. */
+/** Names of engines; `auto` takes `tensorflow` where libtensorflow is found and starts, else `wasm`. */
 export const ENGINES = ["auto", "tensorflow", "wasm"] as const satisfies readonly EngineName[];
 
 /** Name of an engine, or `auto`. */
@@ -44,19 +44,12 @@ export function chooseEngine(
   }
   const found = findTensorflow({ path: options.path });
   if (!found) {
+    const place = searchTensorflow({ path: options.path }).find(({ outcome }) => outcome === "unusable");
+    const unusable = place && `libtensorflow in ${place.place}: ${place.detail}`;
     if (name === "tensorflow" || needsCuda) {
-      throw new Error(
-        `Cannot start engine "tensorflow": found no libtensorflow; fetch it with "${
-          commandLine("setup")
-        }", ` +
-          `or set STAGGER_TENSORFLOW to its folder ("${
-            commandLine("doctor")
-          }" shows where it was looked for)`,
-      );
+      throw cannotStart(unusable ? `cannot use ${unusable}` : "found no libtensorflow");
     }
-    notice(
-      `Found no libtensorflow: training with the slower engine "wasm"; "${commandLine("setup")}" fetches it`,
-    );
+    notice(withWasm(unusable ? `Cannot use ${unusable}` : "Found no libtensorflow"));
     return { name: "wasm" };
   }
   if (needsCuda && found.build === "cpu") {
@@ -73,5 +66,21 @@ export function chooseEngine(
     memoryGrowth: options.memoryGrowth ?? true,
     ...(memoryLimit !== undefined && total ? { memoryFraction: Math.min(1, memoryLimit / total) } : {}),
     ...(options.lowerings === undefined ? {} : { lowerings: options.lowerings }),
+    // A path that was named is meant.
+    ...(name === "auto" && !needsCuda && found.origin !== "path" ? { orElse: "wasm" } : {}),
   };
+}
+
+/** The error where `tensorflow` is wanted and does not start. */
+export function cannotStart(why: string, cause?: unknown): Error {
+  return new Error(
+    `Cannot start engine "tensorflow": ${why}; fetch it with "${commandLine("setup")}", ` +
+      `or set STAGGER_TENSORFLOW to its folder ("${commandLine("doctor")}" shows where it was looked for)`,
+    { cause },
+  );
+}
+
+/** The line that says that `wasm` takes its place. */
+export function withWasm(why: string): string {
+  return `${why}: training with the slower engine "wasm"; "${commandLine("setup")}" fetches what is missing`;
 }

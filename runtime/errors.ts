@@ -61,6 +61,17 @@ export class StageError extends Error {
   }
 }
 
+/** An engine does not start on a device. */
+export class EngineError extends Error {
+  /** "EngineError". */
+  override readonly name = "EngineError";
+}
+
+/** Whether a stage failed because its engine does not start. */
+export function isEngineFailure(error: unknown): error is StageError & { cause: Error } {
+  return error instanceof StageError && (error.cause as Error).name === "EngineError";
+}
+
 /** Makes an error portable. */
 export function portable(error: unknown, place: FailurePlace, aborted: boolean): PortableFailure {
   const e = error instanceof Error ? error : new Error(String(error));

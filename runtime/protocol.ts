@@ -32,11 +32,15 @@ export type WorkerEngine =
     readonly memoryFraction?: number;
     /** Convolutions as matrix products. Absent: on a CPU. */
     readonly lowerings?: boolean;
+    /** What takes its place, after a line that says so, where it does not start. Absent: nothing does. */
+    readonly orElse?: "wasm";
   }
   | {
     readonly name: "wasm";
     /** Bytes that it may use, fewer than there are: for tests alone. */
     readonly memoryLimit?: number;
+    /** Whether SIMD may be used. Absent: where there is any; false is for tests alone. */
+    readonly simd?: boolean;
   };
 
 /** First message to a worker. */
@@ -144,7 +148,8 @@ export interface StageReady {
 
 /** What a worker can be asked. */
 export interface WorkerApi {
-  start(start: WorkerStart): Promise<Reply<{ engine: string }>>;
+  /** Answers with what computes, and a line that a person should read. */
+  start(start: WorkerStart): Promise<Reply<{ engine: string; notice?: string }>>;
   build(setup: StageSetup): Promise<Reply<void>>;
   openLane(lane: LaneSetup): Promise<Reply<void>>;
   closeLane(id: number): Promise<Reply<void>>;

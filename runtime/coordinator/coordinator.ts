@@ -12,13 +12,15 @@ import type { Partition } from "../../stages/partition.ts";
 import { type StageConfig, stageConfigs } from "../../stages/stage_config.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
 import { choosePartition } from "./choose_partition.ts";
+import { cannotStart, withWasm } from "../engines.ts";
+import { isEngineFailure } from "../errors.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
 import { allAtOnce, memoryNeeded, oneByOne, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
-import type { Prediction, StageCounters, TraceEvent } from "../protocol.ts";
+import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
 import { ReadyLane } from "./ready_lane.ts";
 import { StageWorkers } from "./stage_workers.ts";
 import type { WeightMemory } from "../weight_memory.ts";
@@ -62,6 +64,7 @@ export class Coordinator {
   #built = false;
   /** What computes, with its version. */
   engine: string;
+  #engine: WorkerEngine;
   /** Longest time that a stage took to capture, in seconds. */
   captureSeconds = 0;
 
@@ -73,6 +76,7 @@ export class Coordinator {
     readonly progress: ProgressReport = () => {},
   ) {
     this.engine = options.engine.name;
+    this.#engine = options.engine;
     this.#workloads = new Workloads(model, graph, options);
   }
 
@@ -94,7 +98,7 @@ export class Coordinator {
       this.#forget();
       await this.#workers.stop();
       this.progress("start");
-      this.engine = await this.#workers.start(this.options);
+      await this.#startWorkers();
       await this.weights.load();
     }
     this.#compiled = compiled;
@@ -110,6 +114,26 @@ export class Coordinator {
     this.progress("build");
     await this.#build(this.#partition);
     this.#built = true;
+  }
+
+  /** Starts the workers with the engine that was chosen, or with the one that takes its place. */
+  async #startWorkers(): Promise<void> {
+    const { options } = this;
+    let started;
+    try {
+      started = await this.#workers.start(this.#engine, options);
+    } catch (error) {
+      const wanted = this.#engine;
+      if (wanted.name !== "tensorflow" || !isEngineFailure(error)) throw error;
+      await this.#workers.stop();
+      const why = error.cause.message;
+      if (!wanted.orElse) throw cannotStart(why, error);
+      this.#engine = { name: wanted.orElse };
+      options.notice(withWasm(why));
+      started = await this.#workers.start(this.#engine, options);
+    }
+    this.engine = started.engine;
+    started.notices.forEach((line) => options.notice(line));
   }
 
   /** A lane for batches of this shape, with its functions captured and its rings open. */

@@ -9,7 +9,7 @@ export interface MemoryRequest {
   /** One per stage; undefined where the engine cannot tell. */
   readonly memory: readonly (StageMemory | undefined)[];
   readonly shape: Pick<BatchShape, "mode" | "batchSize">;
-  readonly options: Pick<ResolvedOptions, "microBatches" | "splitSize" | "devices" | "engine" | "strategy">;
+  readonly options: Pick<ResolvedOptions, "microBatches" | "splitSize" | "devices" | "strategy">;
   /** Training: each stage's actions, for so many micro-batches. */
   schedule(microBatches: number): Schedule;
 }
@@ -90,7 +90,7 @@ export function refuseTooLarge(request: MemoryRequest): void {
     ? ['strategy "pipeline"']
     : ["more micro-batches"];
   throw new RangeError(
-    `Cannot ${doing} a batch of ${batchSize}${parts} on engine "${options.engine.name}": ` +
+    `Cannot ${doing} a batch of ${batchSize}${parts} on engine "wasm": ` +
       `stage ${stage} on ${options.devices[stage]!.name} would need ${size(bytes)}, and WebAssembly has ` +
       `${size(limit)}; ` +
       `use ${[...smaller, ...more].join(", ")}, or engine "tensorflow"`,

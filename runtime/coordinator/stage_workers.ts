@@ -2,7 +2,7 @@
 import { AbortFlag } from "../../ring/abort.ts";
 import { StageError } from "../errors.ts";
 import type { ResolvedOptions } from "../options.ts";
-import type { Reply, StepCommand, StepReport } from "../protocol.ts";
+import type { Reply, StepCommand, StepReport, WorkerEngine } from "../protocol.ts";
 import { WorkerLink } from "./worker_link.ts";
 
 /** Milliseconds to wait, after a failure, for the other stages to stop. */
@@ -27,8 +27,11 @@ export class StageWorkers {
     return this.#broken;
   }
 
-  /** Starts a worker on each device. @returns what computes, with its version */
-  async start({ engine, devices, modules }: ResolvedOptions): Promise<string> {
+  /** Starts a worker on each device. @returns what computes, with its version; lines that a person should read */
+  async start(
+    engine: WorkerEngine,
+    { devices, modules }: ResolvedOptions,
+  ): Promise<{ engine: string; notices: string[] }> {
     this.#refuseClosed();
     this.#links = devices.map(({ name }, stage) =>
       new WorkerLink(stage, name, () => {
@@ -41,7 +44,8 @@ export class StageWorkers {
     const started = await this.all((link, stage) =>
       link.call("start", { stage, device: devices[stage]!, engine, modules, abort: this.abort.shared })
     );
-    return started[0]!.engine;
+    const notices = new Set(started.flatMap(({ notice }) => notice ?? []));
+    return { engine: started[0]!.engine, notices: [...notices] };
   }
 
   /** Asks every worker; throws the first failure. */

@@ -51,16 +51,17 @@ export async function examine(options: FindOptions = {}): Promise<DoctorReport> 
 }
 
 /**
- * `tensorflow` where libtensorflow is found and loads; `wasm` where none is found. One that is found and
- * does not load, or a path named by the user that is wrong, leads to no engine: nothing else is taken in its
- * place silently.
+ * `tensorflow` where libtensorflow is found and loads; else `wasm`. A path named by the user that is wrong, and a
+ * library that ends the process that loads it, lead to no engine: nothing can or may take its place.
  */
 function chooseEngine(
   report: Pick<DoctorReport, "versions" | "search" | "tensorflow">,
 ): DoctorReport["engine"] {
   if (report.versions.tfjs === undefined) return undefined; // both engines are TensorFlow.js's
   if (report.tensorflow !== undefined) {
-    return report.tensorflow.fault === undefined ? "tensorflow" : undefined;
+    const { fault, fatal, origin } = report.tensorflow;
+    if (fault === undefined) return "tensorflow";
+    return fatal || origin === "path" ? undefined : "wasm";
   }
   return report.search.some((step) => step.origin === "path") ? undefined : "wasm";
 }

@@ -17,31 +17,52 @@ export interface StartedBackend {
   readonly kernels: Simd | undefined;
 }
 
+/** What tests ask of it. */
+export interface BackendOptions {
+  /** Whether Stagger's own WebAssembly may run. */
+  readonly ownKernels?: boolean;
+  /** Bytes that may be used, fewer than there are. */
+  readonly memoryLimit?: number;
+  /** Whether SIMD may be used. */
+  readonly simd?: boolean;
+}
+
 /**
  * Makes "wasm" the backend of this thread's TensorFlow.js, on one thread of its own: a device is one core.
  *
- * @param options `ownKernels: false` is for tests of what runs where WebAssembly has no SIMD; so is `memoryLimit`, of
- * what happens with fewer bytes than there are
  * @throws {Error} if TensorFlow.js cannot use it: it would go on with another one, silently
  */
 export async function startBackend(
-  { ownKernels = true, memoryLimit }: { ownKernels?: boolean; memoryLimit?: number } = {},
+  { ownKernels = true, memoryLimit, simd: wanted = true }: BackendOptions = {},
 ): Promise<StartedBackend> {
   const { setWasmPaths, version_wasm: version } = await import("npm:@tensorflow/tfjs-backend-wasm@4.22.0");
-  setWasmPaths(binaries());
+  const files = binaries();
+  setWasmPaths(files);
   tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
+  if (!wanted) tf.env().set("WASM_HAS_SIMD_SUPPORT", false);
   const simd = await tf.env().getAsync("WASM_HAS_SIMD_SUPPORT") as boolean;
+  checkReadable(files[simd ? "tfjs-backend-wasm-simd.wasm" : "tfjs-backend-wasm.wasm"]);
   if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
-    throw new Error(
-      'Cannot start engine "wasm": TensorFlow.js cannot use its backend "wasm"; ' +
-        "see that Deno may read npm's cache (--allow-read)",
-    );
+    throw new Error('Cannot start engine "wasm": TensorFlow.js cannot use its backend "wasm"');
   }
   const backend = tf.backend() as WasmBackend;
   const heap = new Heap(backend, memoryLimit);
   const kernels = simd && ownKernels ? Simd.start(backend) : undefined;
   registerKernels(kernels);
   return { backend, heap, version, simd, kernels };
+}
+
+/** TensorFlow.js would only print what is wrong, and go on with another backend. */
+function checkReadable(path: string): void {
+  try {
+    Deno.openSync(path).close();
+  } catch (error) {
+    const missing = error instanceof Deno.errors.NotFound;
+    throw new Error(
+      `Cannot start engine "wasm": ${path} ${missing ? "is missing" : "may not be read"}; ` +
+        (missing ? "fetch npm's packages anew: deno run --reload" : "allow it: deno run --allow-read"),
+    );
+  }
 }
 
 /** Paths of the binaries in npm's cache: a module that is imported by URL has no folder to look in. */

@@ -8,23 +8,25 @@ import { wasmSource } from "./random.ts";
 import { WasmStage } from "./wasm_stage.ts";
 import { WasmTensors } from "./wasm_tensors.ts";
 
+/** Said once, not by each worker. */
+const NO_SIMD = 'Engine "wasm": WebAssembly has no SIMD here, training is several times slower';
+
 /**
  * Starts it, for the device that the worker is bound to.
  *
- * @param memoryLimit bytes that it may use, fewer than there are: for tests alone
+ * @param options for tests alone
  * @throws {Error} if it does not start
  */
-export async function startWasm(deviceName: string, memoryLimit?: number): Promise<WorkerEngineHandle> {
-  const device = await startBackend({ memoryLimit });
+export async function startWasm(
+  deviceName: string,
+  options: { memoryLimit?: number; simd?: boolean } = {},
+): Promise<WorkerEngineHandle> {
+  const device = await startBackend(options);
   const { version, simd } = device;
-  if (!simd) {
-    console.error(
-      `Engine "wasm" on ${deviceName}: WebAssembly has no SIMD here, training is several times slower`,
-    );
-  }
   const tensors = new WasmTensors(device.backend);
   return {
     description: `wasm ${version}${simd ? "" : " without SIMD"} on ${deviceName}`,
+    ...(simd ? {} : { notice: NO_SIMD }),
     tensors,
     captures: false,
     execute(model, { seed, optimizer }) {

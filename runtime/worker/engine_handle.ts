@@ -7,6 +7,8 @@ import type { StageSetup } from "../protocol.ts";
 export interface WorkerEngineHandle {
   /** Name and version, such as "tensorflow 2.21.0". */
   readonly description: string;
+  /** A line that a person should read. */
+  readonly notice?: string;
   readonly tensors: EngineTensors;
   /** Whether stages can be captured. */
   readonly captures: boolean;

@@ -83,7 +83,7 @@ const api: WorkerApi = {
     return reply("start", async () => {
       engine = await startEngine(message);
       for (const module of message.modules) await import(module);
-      return { engine: engine.description };
+      return { engine: engine.description, ...(engine.notice ? { notice: engine.notice } : {}) };
     });
   },
 

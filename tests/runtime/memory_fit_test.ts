@@ -59,7 +59,6 @@ function request(batchSize: number, options: Partial<MemoryRequest["options"]>):
       microBatches: 4,
       splitSize: undefined,
       devices,
-      engine: { name: "wasm" },
       strategy: "pipeline",
       ...options,
     },

@@ -15,6 +15,9 @@ import { libraryFault } from "./elf.ts";
 /** The TensorFlow that Stagger fetches and is tested with. */
 export const TENSORFLOW_VERSION = "2.21.0";
 
+/** The oldest that works: an error of an op ends the process in those before. */
+export const OLDEST_TENSORFLOW = "2.20";
+
 /** Libraries of which libtensorflow consists. */
 export const CC = "libtensorflow_cc.so.2";
 /** The one that the other needs. */

@@ -12,6 +12,7 @@ import { tfBufferSymbols } from "../binding/symbols/tf_buffer.ts";
 import { tfStatusSymbols } from "../binding/symbols/tf_status.ts";
 import { tfTensorSymbols } from "../binding/symbols/tf_tensor.ts";
 import { cstring } from "../binding/cstring.ts";
+import { OLDEST_TENSORFLOW } from "./cache.ts";
 import { openLibc } from "./libc.ts";
 import { logLevelOf, LogSeverity, withoutLogLines } from "./log_lines.ts";
 
@@ -61,7 +62,35 @@ export function openTensorflow(paths: LibraryPaths): Tensorflow {
     setLogLevel?.(LogSeverity.Error);
     leaveAtOnce();
   }
-  return Deno.dlopen(paths.cc, tensorflowSymbols).symbols;
+  checkVersion(paths.cc);
+  try {
+    return Deno.dlopen(paths.cc, tensorflowSymbols).symbols;
+  } catch (error) {
+    throw new Error(`Cannot use ${paths.cc}: it lacks a function: ${(error as Error).message}`);
+  }
+}
+
+/** Before all else is looked up: what a release lacks is told as its age. */
+function checkVersion(path: string): void {
+  let library: Deno.DynamicLibrary<{ TF_Version: { parameters: []; result: "pointer" } }>;
+  try {
+    library = Deno.dlopen(path, { TF_Version: tensorflowSymbols.TF_Version });
+  } catch {
+    throw new Error(`Cannot use ${path}: it is not libtensorflow, for it lacks TF_Version`);
+  }
+  const version = Deno.UnsafePointerView.getCString(library.symbols.TF_Version()!);
+  if (!isRecent(version)) {
+    throw new Error(
+      `Cannot use ${path}: it is TensorFlow ${version}, expected ${OLDEST_TENSORFLOW} or later`,
+    );
+  }
+}
+
+function isRecent(version: string): boolean {
+  const [[major, minor], [oldMajor, oldMinor]] = [version, OLDEST_TENSORFLOW].map((text) =>
+    text.split(".").map((part) => parseInt(part))
+  ) as [[number, number], [number, number]];
+  return major > oldMajor || major === oldMajor && minor >= oldMinor;
 }
 
 /** Environment variables that TensorFlow reads while it loads. Those that the user has set stay. */

@@ -13,6 +13,8 @@ export interface Probe {
   readonly devices: readonly string[];
   /** Why it does not work; undefined if it does. */
   readonly fault?: string;
+  /** Whether it takes its process along, so that nothing can take its place. */
+  readonly fatal?: boolean;
   /** Lines of its log that say why it sees no GPU, or fewer. */
   readonly gpuLog: readonly string[];
 }
@@ -54,7 +56,8 @@ export async function probeTensorflow(found: FoundTensorflow): Promise<Probe> {
       ? "uses instructions that this processor does not have"
       : `ended its process with ${signal ?? `exit code ${code}`}`;
     const last = log.at(-1);
-    return { devices: [], fault: last === undefined ? reason : `${reason}: ${withoutPrefix(last)}`, gpuLog };
+    const fault = last === undefined ? reason : `${reason}: ${withoutPrefix(last)}`;
+    return { devices: [], fault, fatal: true, gpuLog };
   }
 }
 
