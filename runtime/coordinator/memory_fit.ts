@@ -89,9 +89,10 @@ export function refuseTooLarge(request: MemoryRequest): void {
     : options.strategy === "modelParallel"
     ? ['strategy "pipeline"']
     : ["more micro-batches"];
+  const needed = size(bytes) === size(limit) ? `just over ${size(limit)}` : size(bytes);
   throw new RangeError(
     `Cannot ${doing} a batch of ${batchSize}${parts} on engine "wasm": ` +
-      `stage ${stage} on ${options.devices[stage]!.name} would need ${size(bytes)}, and WebAssembly has ` +
+      `stage ${stage} on ${options.devices[stage]!.name} would need ${needed}, and WebAssembly has ` +
       `${size(limit)}; ` +
       `use ${[...smaller, ...more].join(", ")}, or engine "tensorflow"`,
   );

@@ -109,6 +109,15 @@ Deno.test("refuseTooLarge() names the stage, what it would need, and the largest
   );
 });
 
+Deno.test("refuseTooLarge() does not say that as much is needed as there is", () => {
+  const least = { ...MEBIBYTES, limit: 1059.9 * 1024 ** 2 }; // of 1060
+  const tight = { ...request(61, {}), memory: [least, least] };
+  assert.throws(
+    () => refuseTooLarge(tight),
+    /would need just over 1\.04 GiB, and WebAssembly has 1\.04 GiB;/,
+  );
+});
+
 Deno.test("refuseTooLarge() names no batch where none fits, and accepts what the engine cannot tell", () => {
   const full = { ...MEBIBYTES, held: 2 * MEBIBYTES.limit };
   const small = request(8, { strategy: "modelParallel", microBatches: 1 });
