@@ -25,7 +25,7 @@ export async function startBackend(context: Context): Promise<NodeBackend> {
   ) as unknown as NodeBackend;
   tf.registerBackend(BACKEND, () => backend);
   if (!await tf.setBackend(BACKEND) || tf.getBackend() !== BACKEND) {
-    throw new Error(`Cannot start backend "${BACKEND}": TensorFlow.js went on with "${tf.getBackend()}"`);
+    throw new Error(`Cannot start engine "tensorflow": TensorFlow.js cannot use its backend "${BACKEND}"`);
   }
   registerKernels();
   return backend;
