@@ -3,7 +3,7 @@ import { type LayerCost, totalCost } from "../../stages/balance.ts";
 import { type Partition, resolvePartition } from "../../stages/partition.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { balancePartition, refinePartition } from "./auto_partition.ts";
-import { largestFitting, memoryNeeded, oneByOne } from "./memory_fit.ts";
+import { allAtOnce, largestFitting, memoryNeeded } from "./memory_fit.ts";
 import { type BatchShape, cutBatch } from "./micro_batches.ts";
 import type { StageWorkers } from "./stage_workers.ts";
 import type { Workloads } from "./workloads.ts";
@@ -54,10 +54,9 @@ async function profile(
   const [whole] = await build({ cuts: [] });
   const of = (size: number) => workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
   const memory = await workers.all((link) => link.call("memory", of(microBatchSize)));
-  const [actions] = oneByOne(1, true);
   const size = largestFitting(
     microBatchSize,
-    (samples) => memory.every((own) => !own || memoryNeeded(own, actions!, samples) <= own.limit),
+    (samples) => memory.every((own) => !own || memoryNeeded(own, allAtOnce(1), samples) <= own.limit),
   ) || 1;
   const profiles = await workers.all((link) => link.call("profile", of(size), []));
   const median = (layer: string, part: keyof LayerCost) => {

@@ -17,7 +17,7 @@ import { isEngineFailure } from "../errors.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
-import { allAtOnce, memoryNeeded, oneByOne, refuseTooLarge } from "./memory_fit.ts";
+import { allAtOnce, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
@@ -148,7 +148,7 @@ export class Coordinator {
     const { microBatchSize, microBatches } = cutBatch(shape, this.options);
     const { times, memory } = await this.#capture(shape, microBatchSize, microBatches);
     const lane = new ReadyLane(
-      { shape, microBatchSize, microBatches, stages: this.#stages, times },
+      { shape, microBatchSize, microBatches, stages: this.#stages, times, memory },
       this.#workloads,
     );
     refuseTooLarge({ memory, shape, options: this.options, schedule: (count) => lane.schedule(count) });
@@ -266,7 +266,7 @@ export class Coordinator {
    * Captures the stages' functions.
    *
    * @returns what memory they take, and their times where a schedule is made from them
-   * @throws {RangeError} if a stage's memory does not hold one micro-batch
+   * @throws {RangeError} if a stage's memory does not hold what is measured
    */
   async #capture(
     shape: BatchShape,
@@ -285,9 +285,12 @@ export class Coordinator {
       if (eager) this.options.notice(`Stage ${s} (${this.options.devices[s]!.name}) runs eagerly: ${eager}`);
     });
     const memory = await this.#workers.all((link, s) => link.call("memory", workloads[s]!));
-    const schedule = oneByOne(this.#stages.length, split);
-    refuseTooLarge({ memory, shape, options: this.options, schedule: () => schedule });
     if (!split) return { memory, times: undefined };
+    // As few in flight as any schedule has: it is measured, and the schedule made from the times.
+    const { weightBatch } = this.options;
+    const least = allAtOnce(weightBatch === "auto" ? 1 : Math.min(weightBatch, microBatches));
+    const schedule = this.#stages.map(() => least);
+    refuseTooLarge({ memory, shape, options: this.options, schedule: () => schedule });
     this.progress("measure");
     const times = await this.#workers.all((link, s) => {
       const gradients = this.#workloads.outputGradients(this.#stages[s]!, shape, size);

@@ -21,12 +21,6 @@ interface Excess {
   readonly limit: number;
 }
 
-/** F, B and W of one micro-batch: the least that training keeps at once. */
-export function oneByOne(stages: number, split: boolean): Schedule {
-  const parts = split ? [action("B", 0), action("W", 0)] : [action("BW", 0)];
-  return Array.from({ length: stages }, () => [action("F", 0), ...parts, action("U")]);
-}
-
 /** Actions of a stage that keeps so many micro-batches for their W. */
 export function allAtOnce(count: number): Action[] {
   const forwards = Array.from({ length: count }, (_, i) => [action("F", i), action("B", i)]);

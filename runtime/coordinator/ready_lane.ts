@@ -4,9 +4,11 @@ import { RingSender } from "../../ring/ring.ts";
 import type { MicroBatch, Workload } from "../../stages/executor.ts";
 import type { UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
+import type { StageMemory } from "../../stages/stage_memory.ts";
 import type { HostBatch } from "../data/batch_source.ts";
 import type { LaneRings } from "./lanes.ts";
 import type { MeasuredTimes } from "../measure.ts";
+import { memoryNeeded } from "./memory_fit.ts";
 import { type BatchShape, microBatchesOf } from "./micro_batches.ts";
 import type { StepCommand } from "../protocol.ts";
 import { action, type Schedule } from "../schedules/action.ts";
@@ -26,6 +28,8 @@ export interface LanePlan {
   readonly stages: readonly StageConfig[];
   /** Measured times of each stage, where B and W run apart. */
   readonly times: readonly MeasuredTimes[] | undefined;
+  /** What each stage takes of its memory, where the engine can tell. */
+  readonly memory?: readonly (StageMemory | undefined)[];
 }
 
 /** One way of running, ready to be fed. */
@@ -145,16 +149,29 @@ export class ReadyLane {
     return schedule;
   }
 
+  /** The schedule; where memory is short, with no more micro-batches in flight than fit, if any do. */
   #makeSchedule(microBatches: number): Schedule {
     const stages = this.plan.stages.length;
-    const { schedule, maxInFlight } = this.workloads.options;
-    return makeSchedule(stages === 1 ? "1f1b" : schedule, {
-      stages,
-      microBatches,
-      times: this.#times(),
-      maxInFlight,
-      weightBatch: this.#weightBatch,
-    });
+    const { schedule: name, maxInFlight, weightBatch: wanted } = this.workloads.options;
+    const make = (bound: number | undefined) => {
+      const weightBatch = this.#weightBatch.map((k) => wanted === "auto" ? Math.min(k, bound ?? k) : k);
+      const times = this.plan.times && timesFor(this.plan.times, weightBatch);
+      const options = { stages, microBatches, times, maxInFlight: bound, weightBatch };
+      return makeSchedule(stages === 1 ? "1f1b" : name, options);
+    };
+    let schedule = make(maxInFlight);
+    for (
+      let bound = Math.min(maxInFlight ?? microBatches, microBatches);
+      !this.#fits(schedule) && bound > 1;
+    ) {
+      schedule = make(--bound);
+    }
+    return schedule;
+  }
+
+  #fits(schedule: Schedule): boolean {
+    const { memory, microBatchSize } = this.plan;
+    return !memory?.some((own, s) => own && memoryNeeded(own, schedule[s]!, microBatchSize) > own.limit);
   }
 
   /** Measured times, with W as it is batched. */

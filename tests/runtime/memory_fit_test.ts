@@ -4,7 +4,6 @@ import {
   largestFitting,
   memoryNeeded,
   type MemoryRequest,
-  oneByOne,
   refuseTooLarge,
 } from "../../runtime/coordinator/memory_fit.ts";
 import { parseSchedule } from "../../runtime/schedules/action.ts";
@@ -74,7 +73,7 @@ Deno.test("memoryNeeded() follows what each action takes and leaves", () => {
   assert.equal(needed("F0 F1 F2 BW0 BW1 BW2 U", 10), 600); // B above three in flight: 100 + 300 + 200
   assert.equal(needed("F0 B0 F1 B1 W0x2 U", 10), 550); // the second B above 100 + 150 + 100
   assert.equal(memoryNeeded(STAGE, allAtOnce(4), 1), 230); // W above four in flight: 100 + 4 x 15 + 70
-  assert.equal(memoryNeeded(STAGE, oneByOne(1, false)[0]!, 0), 180); // the update above the gradients
+  assert.equal(needed("F0 BW0 U", 0), 180); // the update above the gradients
 });
 
 Deno.test("highest() keeps what can be the largest for some number of samples", () => {

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import type { MeasuredTimes } from "../../runtime/measure.ts";
 import type { LanePlan } from "../../runtime/coordinator/ready_lane.ts";
 import { ReadyLane } from "../../runtime/coordinator/ready_lane.ts";
-import { formatSchedule } from "../../runtime/schedules/action.ts";
+import { type Action, formatSchedule } from "../../runtime/schedules/action.ts";
 import { capacitiesFor, makeSchedule } from "../../runtime/schedules/schedules.ts";
 import { validate } from "../../runtime/schedules/validate.ts";
 import { timesFor } from "../../runtime/schedules/weight_batch.ts";
+import type { StageMemory } from "../../stages/stage_memory.ts";
 import type { Workloads } from "../../runtime/coordinator/workloads.ts";
 
 /** Stages on which a schedule of a smaller batch's own would wait for ever in the rings of the whole. */
@@ -17,6 +18,7 @@ const TIMES: readonly MeasuredTimes[] = [
 
 function lane(
   options: { schedule?: string; weightBatch?: number | "auto"; maxInFlight?: number } = {},
+  memory?: LanePlan["memory"],
 ): ReadyLane {
   const plan = {
     shape: { mode: "train", batchSize: 22, inputs: [], targets: [] },
@@ -24,6 +26,7 @@ function lane(
     microBatches: 11,
     stages: [{}, {}],
     times: TIMES,
+    memory,
   } as unknown as LanePlan;
   const defaults = { schedule: "zero-bubble", weightBatch: "auto", maxInFlight: undefined };
   return new ReadyLane(plan, { options: { ...defaults, ...options } } as unknown as Workloads);
@@ -44,4 +47,36 @@ Deno.test("the rings fit the schedule as it is timed: W as it is batched", () =>
   assert.equal(formatSchedule(ready.schedule(11)), formatSchedule(schedule));
   assert.deepEqual(ready.capacities(), capacitiesFor(schedule, 11, times));
   assert.equal(ready.schedule(11), ready.schedule(11), "it is made once");
+});
+
+/** Most micro-batches between F and W on a stage. */
+function mostInFlight(actions: readonly Action[]): number {
+  let [now, most] = [0, 0];
+  for (const { kind, count } of actions) {
+    if (kind === "F") most = Math.max(most, ++now);
+    if (kind === "W") now -= count;
+  }
+  return most;
+}
+
+Deno.test("no more micro-batches are in flight than memory holds, and as many as it does", () => {
+  const none = { fixed: 0, perSample: 0 };
+  const holding = (count: number): StageMemory => ({
+    limit: 2 * count, // of micro-batches of 2 samples
+    held: 0,
+    gradients: 0,
+    afterF: { fixed: 0, perSample: 1 },
+    afterB: { fixed: 0, perSample: 1 },
+    peaks: { F: [{ fixed: 0, perSample: 1 }], B: [none], W: [none], U: [] },
+  });
+  const free = lane().schedule(11).map(mostInFlight);
+  assert.ok(Math.max(...free) > 2, `${free}`);
+  for (const count of [2, 1]) {
+    const held = lane({}, [holding(count), undefined]).schedule(11);
+    validate(held, 11);
+    assert.equal(mostInFlight(held[0]!), count);
+  }
+  const roomy = lane({}, [holding(100), holding(100)]);
+  assert.equal(formatSchedule(roomy.schedule(11)), formatSchedule(lane().schedule(11)));
+  assert.equal(mostInFlight(lane({}, [holding(0), undefined]).schedule(11)[0]!), 1); // the caller refuses it
 });

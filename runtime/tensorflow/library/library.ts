@@ -66,7 +66,9 @@ export function openTensorflow(paths: LibraryPaths): Tensorflow {
   try {
     return Deno.dlopen(paths.cc, tensorflowSymbols).symbols;
   } catch (error) {
-    throw new Error(`Cannot use ${paths.cc}: it lacks a function: ${(error as Error).message}`);
+    const { message } = error as Error;
+    const name = /symbol:? (\w+)/.exec(message)?.[1];
+    throw new Error(`Cannot use ${paths.cc}: ${name ? `it lacks the function ${name}` : message}`);
   }
 }
 
