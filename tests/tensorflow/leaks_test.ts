@@ -93,7 +93,7 @@ for (const kind of ["captured", "eager"] as const) {
       for (const each of [stages, expected]) for (const run of all(each, good!)) run();
       const before = counts(stages);
       for (const run of all(stages, bad!)) {
-        assert.throws(run, { name: "TensorflowError", message: /9 is not in \[0, 4\)/ });
+        assert.throws(run, /9 is not in \[0, (4\)|3\])/); // TensorFlow says it, or TensorFlow.js
         stages.reset();
         assert.deepEqual(counts(stages), before);
       }
