@@ -5,7 +5,6 @@
  */
 import type * as Core from "npm:echarts@6.1.0/core";
 
-export { default as Table } from "npm:cli-table3@0.6.5";
 export { html, raw } from "npm:hono@4.13.19/html";
 export type { EChartsCoreOption } from "npm:echarts@6.1.0/core";
 export type {

@@ -1,5 +1,5 @@
 /** `deno task bench`: trains ResNet50 with every strategy and compares them. @module */
-import { createProgress, type Progress } from "./progress.ts";
+import { createProgress, type Progress } from "../cli/progress.ts";
 import { type BenchOptions, HELP, readOptions } from "./options.ts";
 
 /** Expected seconds of all phases, and of PyTorch's. */
@@ -34,7 +34,7 @@ async function main(args: string[]): Promise<number> {
       const { checkTorch } = await import("./peers/torch.ts");
       await checkTorch(options.torch);
     }
-    const { fetchEngine } = await import("./fetch_engine.ts");
+    const { fetchEngine } = await import("../cli/fetch_engine.ts");
     await fetchEngine(options.engine, progress);
     if (options.command === "convolutions") {
       progress.phase("timing convolutions", TOTAL);

@@ -13,7 +13,7 @@ import { resnet50 } from "../stages/resnet50.ts";
 import { Contestant, type Task } from "./contestant.ts";
 import type { BenchOptions } from "./options.ts";
 import { startTorchPeers, type TorchPeer } from "./peers/torch.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "../cli/progress.ts";
 import type { BenchResults, StrategyResult, Timeline } from "./results.ts";
 
 /** The comparison's outcome. */

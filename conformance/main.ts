@@ -1,5 +1,5 @@
 /** `deno task conformance`: runs tfjs-core's own test suite on an engine and judges it. @module */
-import { createProgress, type Progress } from "../bench/progress.ts";
+import { createProgress, type Progress } from "../cli/progress.ts";
 import { type ConformanceOptions, HELP, readOptions } from "./options.ts";
 
 async function main(args: string[]): Promise<number> {
@@ -33,7 +33,7 @@ async function run(options: ConformanceOptions, progress: Progress): Promise<num
   const { engine, filter, capture, stock, json } = options;
   if (json !== undefined) await checkFile(json);
   if (engine === "tensorflow") {
-    const { fetchEngine } = await import("../bench/fetch_engine.ts");
+    const { fetchEngine } = await import("../cli/fetch_engine.ts");
     await fetchEngine("tensorflow", progress);
   }
   progress.phase("specs", 1);

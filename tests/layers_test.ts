@@ -10,8 +10,9 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ring: [],
   stages: ["ring", "deps.ts"],
   runtime: ["ring", "stages", "deps.ts", "deno.json"],
-  bench: ["ring", "stages", "runtime", "deps.ts"],
-  conformance: ["ring", "stages", "runtime", "bench", "deps.ts"],
+  cli: ["runtime"],
+  bench: ["ring", "stages", "runtime", "cli", "deps.ts"],
+  conformance: ["ring", "stages", "runtime", "cli", "deps.ts"],
 };
 
 function* files(folder: string): Generator<string> {

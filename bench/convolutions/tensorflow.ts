@@ -34,7 +34,7 @@ import {
   type Shape,
 } from "./shapes.ts";
 import type { ConvolutionTiming } from "./table.ts";
-import type { Progress } from "../progress.ts";
+import type { Progress } from "../../cli/progress.ts";
 
 const REPEATS = 9;
 

@@ -11,7 +11,7 @@ import { registerSimdKernels } from "../../runtime/wasm/kernels/simd/register.ts
 import { Simd } from "../../runtime/wasm/simd/simd.ts";
 import { startBackend } from "../../runtime/wasm/start_backend.ts";
 import { median } from "../contestant.ts";
-import type { Progress } from "../progress.ts";
+import type { Progress } from "../../cli/progress.ts";
 import { convolutionShapes, describe, flopsOf, PARTS, runPart } from "./shapes.ts";
 import type { ConvolutionTiming } from "./table.ts";
 

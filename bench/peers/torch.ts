@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { tmpdir } from "node:os";
 import { median } from "../contestant.ts";
-import type { Progress } from "../progress.ts";
+import type { Progress } from "../../cli/progress.ts";
 import type { StepResults } from "../results.ts";
 
 /** What the peers are given. */

@@ -1,6 +1,6 @@
 /** The comparison as a table for the terminal. @module */
 import { stripVTControlCharacters, styleText } from "node:util";
-import { Table } from "../deps.ts";
+import { Table } from "../../cli/deps.ts";
 import type { BenchResults } from "../results.ts";
 import { type Column, COLUMNS, NOTHING } from "./columns.ts";
 import { describeDevices, describeMachine, describeSettings } from "./describe.ts";

@@ -1,5 +1,5 @@
 /** A run as text for the terminal: the table, then what is wrong. @module */
-import { Table } from "../../bench/deps.ts";
+import { Table } from "../../cli/deps.ts";
 import type { KernelComparison } from "../suite/messages.ts";
 import type { Verdict } from "./judge.ts";
 import type { FamilyRow } from "./rows.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { convolutionShapes, flopsOf, PARTS } from "../../bench/convolutions/shapes.ts";
 import { convolutionTable, type ConvolutionTiming } from "../../bench/convolutions/table.ts";
 import { measureConvolutions } from "../../bench/convolutions/wasm.ts";
-import { createProgress } from "../../bench/progress.ts";
+import { createProgress } from "../../cli/progress.ts";
 
 Deno.test("ResNet50's convolutions are 53, of 0.66 GFLOP a sample of 64x64 pixels", () => {
   const shapes = convolutionShapes(64, 1);

@@ -1,4 +1,4 @@
-/** Sees to it that the engine is there before the benchmark begins. @module */
+/** Sees to it that the engine is there before a command begins. @module */
 import { setup } from "../runtime/tensorflow/setup/setup.ts";
 import type { Progress } from "./progress.ts";
 

@@ -1,7 +1,7 @@
 /** The display of progress. @module */
 // deno-lint-ignore-file no-control-regex
 import assert from "node:assert/strict";
-import { createProgress } from "../../bench/progress.ts";
+import { createProgress } from "../../cli/progress.ts";
 
 /** A stream and a clock that the test moves. */
 function stage(terminal: boolean) {
@@ -143,7 +143,7 @@ Deno.test("createProgress() survives a stream that nobody reads, and odd ticks",
 });
 
 Deno.test("createProgress() keeps no process alive and leaves standard output clean", async () => {
-  const module = new URL("../../bench/progress.ts", import.meta.url).href;
+  const module = new URL("../../cli/progress.ts", import.meta.url).href;
   const code =
     `import { createProgress } from "${module}"; createProgress().phase("begun", 1); console.log("result");`;
   const { code: status, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
