@@ -3,7 +3,7 @@ import { type LayerCost, totalCost } from "../../stages/balance.ts";
 import { type Partition, resolvePartition } from "../../stages/partition.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { balancePartition, refinePartition } from "./auto_partition.ts";
-import { allAtOnce, largestFitting, memoryNeeded } from "./memory_fit.ts";
+import { fewestInFlight, largestFitting, memoryNeeded } from "./memory_fit.ts";
 import { type BatchShape, cutBatch } from "./micro_batches.ts";
 import type { StageWorkers } from "./stage_workers.ts";
 import type { Workloads } from "./workloads.ts";
@@ -56,7 +56,7 @@ async function profile(
   const memory = await workers.all((link) => link.call("memory", of(microBatchSize)));
   const size = largestFitting(
     microBatchSize,
-    (samples) => memory.every((own) => !own || memoryNeeded(own, allAtOnce(1), samples) <= own.limit),
+    (samples) => memory.every((own) => !own || memoryNeeded(own, fewestInFlight(1, 1), samples) <= own.limit),
   ) || 1;
   const profiles = await workers.all((link) => link.call("profile", of(size), []));
   const median = (layer: string, part: keyof LayerCost) => {

@@ -17,7 +17,7 @@ import { isEngineFailure } from "../errors.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
-import { allAtOnce, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
+import { fewestInFlight, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
@@ -286,18 +286,20 @@ export class Coordinator {
     });
     const memory = await this.#workers.all((link, s) => link.call("memory", workloads[s]!));
     if (!split) return { memory, times: undefined };
-    // As few in flight as any schedule has: it is measured, and the schedule made from the times.
+    // Before it is measured; the schedule that is made from the times keeps as few in flight where memory is short.
     const { weightBatch } = this.options;
-    const least = allAtOnce(weightBatch === "auto" ? 1 : Math.min(weightBatch, microBatches));
-    const schedule = this.#stages.map(() => least);
-    refuseTooLarge({ memory, shape, options: this.options, schedule: () => schedule });
+    const schedule = (count: number) => {
+      const actions = fewestInFlight(count, weightBatch === "auto" ? 1 : Math.min(weightBatch, count));
+      return this.#stages.map(() => actions);
+    };
+    refuseTooLarge({ memory, shape, options: this.options, schedule });
     this.progress("measure");
     const times = await this.#workers.all((link, s) => {
       const gradients = this.#workloads.outputGradients(this.#stages[s]!, shape, size);
       const held = memory[s];
       // So many are in flight at once while W of several is measured.
       const fitting = weightBatches.filter((count) =>
-        !held || memoryNeeded(held, allAtOnce(count), size) <= held.limit
+        !held || memoryNeeded(held, fewestInFlight(count, count), size) <= held.limit
       );
       return link.call("measure", { ...workloads[s]!, weightBatches: fitting }, gradients);
     });

@@ -21,10 +21,19 @@ interface Excess {
   readonly limit: number;
 }
 
-/** Actions of a stage that keeps so many micro-batches for their W. */
-export function allAtOnce(count: number): Action[] {
-  const forwards = Array.from({ length: count }, (_, i) => [action("F", i), action("B", i)]);
-  return [...forwards.flat(), action("W", 0, count)];
+/**
+ * Actions of a stage that keeps as few micro-batches as a schedule with W apart can.
+ *
+ * @param count micro-batches that one W takes
+ */
+export function fewestInFlight(microBatches: number, count: number): Action[] {
+  const actions: Action[] = [];
+  for (let first = 0; first < microBatches; first += count) {
+    const taken = Math.min(count, microBatches - first);
+    for (let i = first; i < first + taken; i++) actions.push(action("F", i), action("B", i));
+    actions.push(action("W", first, taken));
+  }
+  return [...actions, action("U")];
 }
 
 /**

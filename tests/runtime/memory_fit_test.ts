@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  allAtOnce,
+  fewestInFlight,
   largestFitting,
   memoryNeeded,
   type MemoryRequest,
@@ -72,7 +72,7 @@ Deno.test("memoryNeeded() follows what each action takes and leaves", () => {
   assert.equal(needed("F0 BW0 F1 BW1 U", 2), 230); // the second B above the gradients too
   assert.equal(needed("F0 F1 F2 BW0 BW1 BW2 U", 10), 600); // B above three in flight: 100 + 300 + 200
   assert.equal(needed("F0 B0 F1 B1 W0x2 U", 10), 550); // the second B above 100 + 150 + 100
-  assert.equal(memoryNeeded(STAGE, allAtOnce(4), 1), 230); // W above four in flight: 100 + 4 x 15 + 70
+  assert.equal(memoryNeeded(STAGE, fewestInFlight(4, 4), 1), 230); // W above four in flight: 100 + 4 x 15 + 70
   assert.equal(needed("F0 BW0 U", 0), 180); // the update above the gradients
 });
 
