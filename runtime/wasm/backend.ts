@@ -23,3 +23,9 @@ export interface WasmBackend extends tf.KernelBackend {
   /** A tensor whose values are still to be written. */
   makeOutput(shape: readonly number[], dtype: tf.DataType): tf.TensorInfo;
 }
+
+/** A tensor of the same values, which the two share: tensors never change. */
+export function alias(backend: WasmBackend, { dataId, dtype }: tf.Tensor, shape: number[]): tf.TensorInfo {
+  backend.incRef(dataId);
+  return { dataId, dtype, shape };
+}

@@ -4,7 +4,7 @@ import type { Workload } from "../../stages/executor.ts";
 import type { OptimizerSpec } from "../../stages/optimizers.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
-import { EagerStage } from "../worker/eager_stage.ts";
+import { EagerStage, type GradientAdder } from "../worker/eager_stage.ts";
 import { checkKernels } from "./check_kernels.ts";
 import { measureMemory } from "./measure_memory.ts";
 import type { StartedBackend } from "./start_backend.ts";
@@ -45,6 +45,27 @@ export class WasmStage extends EagerStage {
     ]);
     if (!this.#memory.has(key)) this.#memory.set(key, this.#measure(workload));
     return this.#memory.get(key);
+  }
+
+  /** Products add to what was accumulated in place: a pass over memory of its own would cost as much as some of them. */
+  protected override adder(): GradientAdder | undefined {
+    const { model, optimizer, device: { backend, kernels } } = this;
+    if (!kernels) return undefined;
+    const positions = new Map(model.weights.map(({ variable }, i) => [variable.val.id, i]));
+    const added = new Set<number>();
+    return {
+      run: (gradient) => {
+        const { id } = gradient.target;
+        const position = positions.get(id);
+        const sum = position === undefined || !gradient.overBatch ? undefined : optimizer.gradient(position);
+        // A layer that is used twice has two gradients: one of them holds the sum.
+        if (!sum || added.has(id) || backend.refCount(sum.dataId) > 1) return gradient.run();
+        const outcome = kernels.adding(sum, () => gradient.run());
+        if (outcome.added) added.add(id);
+        return outcome.made;
+      },
+      added: (id) => added.has(id),
+    };
   }
 
   /** Runs the stage; where that fails, it may lack a kernel, and other errors are left to the step, which places them. */

@@ -37,6 +37,13 @@ interface InFlight {
   pending?: readonly PendingGradient[];
 }
 
+/** Computes gradients of weights; what was accumulated before may be in them. */
+export interface GradientAdder {
+  run(gradient: PendingGradient): tf.Tensor;
+  /** Whether the gradient of a weight's tensor holds what was accumulated. */
+  added(id: number): boolean;
+}
+
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
 export class EagerStage implements StageExecutor {
   engineMs = 0;
@@ -261,11 +268,20 @@ export class EagerStage implements StageExecutor {
   }
 
   #accumulate({ recording, dependent }: InFlight, pending: readonly PendingGradient[]): void {
-    const byId = weightGradients(recording, pending, dependent, this.observer?.weight);
+    const adder = this.observer ? undefined : this.adder();
+    const run = adder?.run ?? this.observer?.weight;
+    const byId = weightGradients(recording, pending, dependent, run);
     for (const [position, { variable, spec }] of this.model.weights.entries()) {
       const gradient = spec.trainable ? byId.get(variable.val.id) : undefined;
-      if (gradient) this.optimizer.addGradient(position, gradient);
+      if (!gradient) continue;
+      if (adder?.added(variable.val.id)) this.optimizer.setGradient(position, gradient);
+      else this.optimizer.addGradient(position, gradient);
     }
+  }
+
+  /** An engine's way to add to gradients in place, for one micro-batch. */
+  protected adder(): GradientAdder | undefined {
+    return undefined;
   }
 
   #addResults(results: tf.Tensor): void {

@@ -17,8 +17,19 @@ export class EagerUpdate {
   /** Adds to the gradient of the weight at `position`. */
   addGradient(position: number, gradient: tf.Tensor): void {
     const sum = this.#gradients.get(position);
-    this.#gradients.set(position, tf.keep(sum ? tf.add(sum, gradient) : tf.clone(gradient)));
-    sum?.dispose();
+    this.setGradient(position, sum ? tf.add(sum, gradient) : gradient);
+  }
+
+  /** Replaces the gradient of the weight at `position`. */
+  setGradient(position: number, gradient: tf.Tensor): void {
+    const before = this.#gradients.get(position);
+    this.#gradients.set(position, tf.keep(tf.clone(gradient)));
+    before?.dispose();
+  }
+
+  /** What has been added up for the weight at `position`. */
+  gradient(position: number): tf.Tensor | undefined {
+    return this.#gradients.get(position);
   }
 
   /** Adds a micro-batch's share of BatchNorm statistics, which it frees. */

@@ -36,6 +36,8 @@ export class Job {
   c: usize;
   /** From one row of `c` to the next, where rows are no pixels. */
   cStride: i32;
+  /** Whether the product is added to what `c` is. */
+  add: i32;
   /** Patches: the images, `[batch, height, width, pixel]`. */
   height: i32;
   width: i32;

@@ -12,37 +12,44 @@ import { COLUMNS, ROWS, tile } from "./tile";
 const BLOCK_ROWS: i32 = 128;
 const BLOCK_COLUMNS: i32 = 512;
 const BLOCK_DEPTH: i32 = 256;
+/** Columns that are packed at a time where none is needed twice: a cache line's. */
+const FEW_COLUMNS: i32 = 16;
 
 const A_BYTES: usize = <usize> (BLOCK_ROWS * BLOCK_DEPTH) << 2;
 const B_BYTES: usize = <usize> (BLOCK_COLUMNS * BLOCK_DEPTH) << 2;
 const ZERO_BYTES: usize = <usize> BLOCK_DEPTH << 2;
 /** A tile beside `c`. */
 const TILE_BYTES: usize = <usize> (ROWS * COLUMNS) << 2;
-/** A row of `c` that is missing. */
-const SPARE_BYTES: usize = <usize> BLOCK_COLUMNS << 2;
 const TABLE_BYTES: usize = <usize> BLOCK_ROWS << 2;
 
 /** Bytes of memory to work in. */
 export function workspaceBytes(): usize {
-  return A_BYTES + B_BYTES + ZERO_BYTES + TILE_BYTES + SPARE_BYTES + TABLE_BYTES;
+  return A_BYTES + B_BYTES + ZERO_BYTES + TILE_BYTES + TABLE_BYTES;
 }
 
 /** Computes `c`. @param address of a `Job` */
 export function multiply(address: usize): void {
   const job = changetype<Job>(address);
   const a = job.workspace, b = a + A_BYTES, zeros = b + B_BYTES, scratch = zeros + ZERO_BYTES;
-  const spare = scratch + TILE_BYTES, table = spare + SPARE_BYTES;
+  const table = scratch + TILE_BYTES;
   memory.fill(zeros, 0, ZERO_BYTES);
-  for (let column = 0; column < job.n; column += BLOCK_COLUMNS) {
-    const columns = min(BLOCK_COLUMNS, job.n - column);
-    for (let k = 0; k < job.k; k += BLOCK_DEPTH) {
-      const depth = min(BLOCK_DEPTH, job.k - k);
+  // Where `a` is one block, no panel of `b` is needed twice: each is packed when its turn comes, into the first cache.
+  const once = job.m <= BLOCK_ROWS;
+  if (once) locateRows(job, 0, job.m, table);
+  const step = once ? FEW_COLUMNS : BLOCK_COLUMNS;
+  for (let k = 0; k < job.k; k += BLOCK_DEPTH) {
+    const depth = min(BLOCK_DEPTH, job.k - k);
+    if (once) packA(job, 0, job.m, k, depth, a, zeros);
+    for (let column = 0; column < job.n; column += step) {
+      const columns = min(step, job.n - column);
       packB(job, k, depth, column, columns, b);
       for (let row = 0; row < job.m; row += BLOCK_ROWS) {
         const rows = min(BLOCK_ROWS, job.m - row);
-        packA(job, row, rows, k, depth, a, zeros);
-        locateRows(job, row, rows, table, spare - (<usize> column << 2));
-        block(column, rows, columns, depth, a, b, table, scratch, k > 0);
+        if (!once) {
+          packA(job, row, rows, k, depth, a, zeros);
+          locateRows(job, row, rows, table);
+        }
+        block(column, rows, columns, depth, a, b, table, scratch, job.add || k > 0);
       }
     }
   }
@@ -80,8 +87,8 @@ function block(
   }
 }
 
-/** Notes where rows of `c` begin. Rows that are missing in the last tile go to `spare`. */
-function locateRows(job: Job, row: i32, rows: i32, table: usize, spare: usize): void {
+/** Notes where rows of `c` begin. Rows that are missing in the last tile go to its first, which is written last. */
+function locateRows(job: Job, row: i32, rows: i32, table: usize): void {
   const perImage = job.windowRows * job.windowColumns;
   for (let i = 0; i < rows; i++) {
     let at = (row + i) * job.cStride;
@@ -92,7 +99,8 @@ function locateRows(job: Job, row: i32, rows: i32, table: usize, spare: usize): 
     }
     store<usize>(table + (<usize> i << 2), job.c + (<usize> at << 2));
   }
-  for (let i = rows; i % ROWS != 0; i++) store<usize>(table + (<usize> i << 2), spare);
+  const first = load<usize>(table + (<usize> (rows - 1 & ~3) << 2));
+  for (let i = rows; i % ROWS != 0; i++) store<usize>(table + (<usize> i << 2), first);
 }
 
 /** Part of a tile's row. */

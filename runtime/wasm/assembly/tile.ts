@@ -61,12 +61,13 @@ export function tile(
     s30 = f32x4.add(s30, v128.load(c3));
     s31 = f32x4.add(s31, v128.load(c3, 16));
   }
-  v128.store(c0, s00);
-  v128.store(c0, s01, 16);
-  v128.store(c1, s10);
-  v128.store(c1, s11, 16);
-  v128.store(c2, s20);
-  v128.store(c2, s21, 16);
+  // From the last row to the first: see `locateRows`.
   v128.store(c3, s30);
   v128.store(c3, s31, 16);
+  v128.store(c2, s20);
+  v128.store(c2, s21, 16);
+  v128.store(c1, s10);
+  v128.store(c1, s11, 16);
+  v128.store(c0, s00);
+  v128.store(c0, s01, 16);
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import { tf } from "../../../deps.ts";
-import { alias, register, registerDirect } from "./kernel.ts";
+import { register, registerDirect } from "./kernel.ts";
+import { alias } from "../backend.ts";
 
 /** Registers it: what is not zero is true. */
 export function registerCast(): void {

@@ -1,6 +1,7 @@
 /** `Identity` without a copy: tensors never change, so that two may share their values. @module */
 import { tf } from "../../../deps.ts";
-import { alias, registerDirect } from "./kernel.ts";
+import { registerDirect } from "./kernel.ts";
+import { alias } from "../backend.ts";
 
 /** Registers it. */
 export function registerIdentity(): void {

@@ -42,12 +42,6 @@ export function registerDirect(kernelName: string, kernel: Kernel): void {
   put(kernelName, kernel);
 }
 
-/** A tensor of the same values, which the two share: tensors never change. */
-export function alias(backend: WasmBackend, { dataId, dtype }: tf.Tensor, shape: number[]): tf.TensorInfo {
-  backend.incRef(dataId);
-  return { dataId, dtype, shape };
-}
-
 function put(kernelName: string, kernel: Kernel): void {
   const own = tf.getKernel(kernelName, BACKEND);
   if (own) tf.unregisterKernel(kernelName, BACKEND);

@@ -42,6 +42,8 @@ export interface Product {
   readonly a: Matrix;
   readonly b: Matrix;
   readonly c: Pick<Matrix, "address" | "stride">;
+  /** Adds to what `c` is. */
+  readonly add?: boolean;
   /** `a` is images, and its rows their windows; transposed, its columns. */
   readonly windows?: Windows;
   /** `b` is a filter `[taps, n, channels]`, whose taps are taken in the order of the windows'. */
@@ -55,11 +57,11 @@ const PATCHES = 2;
 const TAP_COLUMNS = 4;
 
 /** Fields before the taps. */
-const FIELDS = 26;
+const FIELDS = 27;
 
 /** The fields, and the taps behind them. @param addressOf where so many bytes will lie */
 export function writeJob(
-  { m, n, k, a, b, c, windows, turned, scattered }: Product,
+  { m, n, k, a, b, c, add, windows, turned, scattered }: Product,
   workspace: number,
   addressOf: (bytes: number) => number,
 ): Int32Array {
@@ -72,7 +74,7 @@ export function writeJob(
     m, n, k,
     a.address, aLayout, a.stride,
     b.address, turned ? TAP_COLUMNS : ROWS + (b.transposed ? 1 : 0), b.stride,
-    c.address, c.stride,
+    c.address, c.stride, add ? 1 : 0,
     windows?.height ?? 0, windows?.width ?? 0, windows?.pixel ?? 0, windows?.channels ?? 0,
     windows?.rows ?? 1, windows?.columns ?? 1, windows?.strideY ?? 0, windows?.strideX ?? 0,
     taps.length, table,

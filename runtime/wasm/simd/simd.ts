@@ -1,5 +1,7 @@
 /** Stagger's own WebAssembly kernels, in the memory of tfjs's backend "wasm". @module */
-import type { WasmBackend } from "../backend.ts";
+import type { tf } from "../../../deps.ts";
+import { sizeOf } from "../../../ring/dtype.ts";
+import { alias, type WasmBackend } from "../backend.ts";
 import { type Product, writeJob } from "./job.ts";
 import { MODULE } from "./module.ts";
 
@@ -147,6 +149,8 @@ export class Simd {
   readonly #backend: WasmBackend;
   readonly #workspace: number;
   #scratch = { address: 0, bytes: 0 };
+  /** What the next product of its size is added to. */
+  #sum: tf.Tensor | undefined;
 
   private constructor(backend: WasmBackend, module: WebAssembly.Module) {
     const { memory } = backend.wasm.asm;
@@ -161,6 +165,32 @@ export class Simd {
     const binary = Uint8Array.fromBase64(MODULE);
     if (!WebAssembly.validate(binary)) return undefined;
     return new Simd(backend, new WebAssembly.Module(binary));
+  }
+
+  /**
+   * Adds the first product in `body` that makes as many values as `sum` has to it, in place. No other tensor may
+   * share what it holds.
+   *
+   * @returns what `body` made, and whether there was one
+   */
+  adding<T>(sum: tf.Tensor, body: () => T): { made: T; added: boolean } {
+    this.#sum = sum;
+    try {
+      const made = body();
+      return { made, added: this.#sum === undefined };
+    } finally {
+      this.#sum = undefined;
+    }
+  }
+
+  /** Where a product goes that may be added to a sum, and whether it is. */
+  target(shape: number[]): { out: tf.TensorInfo; add: boolean } {
+    const sum = this.#sum;
+    if (!sum || sum.size !== sizeOf(shape)) {
+      return { out: this.#backend.makeOutput(shape, "float32"), add: false };
+    }
+    this.#sum = undefined;
+    return { out: alias(this.#backend, sum, shape), add: true };
   }
 
   /** Computes a product of matrices, or a convolution. */

@@ -1,7 +1,8 @@
 /** `Concat` and `Tile` row by row. @module */
 import { tf } from "../../../../deps.ts";
 import type { Simd } from "../../simd/simd.ts";
-import { alias, registerDirect } from "../kernel.ts";
+import { registerDirect } from "../kernel.ts";
+import { alias } from "../../backend.ts";
 import { addressOf } from "./address.ts";
 
 /** Registers both. */

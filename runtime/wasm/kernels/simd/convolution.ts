@@ -46,7 +46,7 @@ function forward(simd: Simd, backend: WasmBackend, x: tf.Tensor, filter: tf.Tens
 
 /** The transposed patches times the gradients of what each of them made. */
 function filterGradient(simd: Simd, backend: WasmBackend, x: tf.Tensor, dy: tf.Tensor, info: Info) {
-  const gradient = backend.makeOutput(info.filterShape, "float32");
+  const { out: gradient, add } = simd.target(info.filterShape);
   const { inChannels, outChannels, filterHeight, filterWidth } = info;
   simd.multiply({
     m: filterHeight * filterWidth * inChannels,
@@ -55,6 +55,7 @@ function filterGradient(simd: Simd, backend: WasmBackend, x: tf.Tensor, dy: tf.T
     a: { address: addressOf(backend, x), stride: inChannels, transposed: true },
     b: { address: addressOf(backend, dy), stride: outChannels },
     c: { address: addressOf(backend, gradient), stride: outChannels },
+    add,
     windows: windowsOf(info),
   });
   return gradient;

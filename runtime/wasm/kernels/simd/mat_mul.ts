@@ -19,7 +19,7 @@ export function registerMatMul(simd: Simd): void {
     const [aBatch, bBatch] = [a!.size / (m * k), b!.size / (n * k)];
     // Broadcasting within the batch is left to the backend's own.
     if ((aBatch !== batch && aBatch !== 1) || (bBatch !== batch && bBatch !== 1)) return;
-    const c = backend.makeOutput([...outer, m, n], "float32");
+    const { out: c, add } = simd.target([...outer, m, n]);
     const [from, by, to] = [addressOf(backend, a!), addressOf(backend, b!), addressOf(backend, c)];
     for (let i = 0; i < batch; i++) {
       simd.multiply({
@@ -29,6 +29,7 @@ export function registerMatMul(simd: Simd): void {
         a: { address: from + (aBatch > 1 ? 4 * i * m * k : 0), stride: aColumns, transposed: transposeA },
         b: { address: by + (bBatch > 1 ? 4 * i * n * k : 0), stride: bColumns, transposed: transposeB },
         c: { address: to + 4 * i * m * n, stride: n },
+        add,
       });
     }
     return c;
