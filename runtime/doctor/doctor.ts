@@ -10,6 +10,7 @@ import { cudaState } from "../tensorflow/library/cuda.ts";
 import { type FindOptions, searchTensorflow } from "../tensorflow/library/find.ts";
 import { probeTensorflow } from "../tensorflow/library/probe.ts";
 import { findPython, pipVersion } from "../tensorflow/library/python.ts";
+import { wasmFeatures } from "../wasm/features.ts";
 import type { DoctorReport } from "./report.ts";
 
 /** Examines this machine; takes a few seconds. */
@@ -37,6 +38,7 @@ export async function examine(options: FindOptions = {}): Promise<DoctorReport> 
     },
     search,
     tensorflow: found && probe && { ...found, ...probe },
+    wasm: wasmFeatures(),
     nvidia: cudaState(),
     python: python && { ...python, pip: pipVersion(python.command) },
     cache: cacheReport(),

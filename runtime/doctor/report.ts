@@ -3,6 +3,7 @@ import type { MachineInfo } from "../machine/machine.ts";
 import type { CudaState } from "../tensorflow/library/cuda.ts";
 import type { FoundTensorflow, SearchStep } from "../tensorflow/library/find.ts";
 import type { Probe } from "../tensorflow/library/probe.ts";
+import type { WasmFeatures } from "../wasm/features.ts";
 import type { Python } from "../tensorflow/library/python.ts";
 
 /** The machine, with what limits this process on it. */
@@ -33,6 +34,8 @@ export interface DoctorReport {
   readonly search: readonly SearchStep[];
   /** What was found, and what it said when it was loaded. */
   readonly tensorflow?: FoundTensorflow & Probe;
+  /** What the engine "wasm" would have. */
+  readonly wasm: WasmFeatures;
   readonly nvidia: CudaState;
   readonly python?: Python & { readonly pip?: string };
   readonly cache: {

@@ -12,6 +12,7 @@ export function formatReport(report: DoctorReport): string {
     ].join(", "),
     section("Machine", machineRows(report)),
     section("libtensorflow", tensorflowRows(report)),
+    section("WebAssembly", [["kernels", wasmKernels(report)]]),
     section("NVIDIA", nvidiaRows(report)),
     section("Fetching", fetchingRows(report)),
     section("Used", [
@@ -57,6 +58,11 @@ function tensorflowRows({ search, tensorflow }: DoctorReport): Row[] {
   rows.push(["version", version ?? "unknown"], ["sees", devices.join(" ")]);
   if (tensorflow.build !== "cpu") rows.push(["CUDA", `${cudaLibraries.length} NVIDIA libraries beside it`]);
   return rows;
+}
+
+function wasmKernels({ wasm: { simd, relaxedSimd } }: DoctorReport): string {
+  if (relaxedSimd) return "Stagger's own (relaxed SIMD)";
+  return simd ? "TensorFlow.js's with SIMD, slower" : "TensorFlow.js's without SIMD, several times slower";
 }
 
 function nvidiaRows({ nvidia }: DoctorReport): Row[] {

@@ -9,7 +9,11 @@ import { WasmStage } from "./wasm_stage.ts";
 import { WasmTensors } from "./wasm_tensors.ts";
 
 /** Said once, not by each worker. */
-const NO_SIMD = 'Engine "wasm": WebAssembly has no SIMD here, training is several times slower';
+function withoutKernels(simd: boolean): string {
+  return `Engine "wasm": WebAssembly has no ${
+    simd ? "relaxed " : ""
+  }SIMD here, training is several times slower`;
+}
 
 /**
  * Starts it, for the device that the worker is bound to.
@@ -22,11 +26,11 @@ export async function startWasm(
   options: { memoryLimit?: number; simd?: boolean } = {},
 ): Promise<WorkerEngineHandle> {
   const device = await startBackend(options);
-  const { version, simd } = device;
+  const { version, simd, kernels } = device;
   const tensors = new WasmTensors(device.backend);
   return {
     description: `wasm ${version}${simd ? "" : " without SIMD"} on ${deviceName}`,
-    ...(simd ? {} : { notice: NO_SIMD }),
+    ...(kernels ? {} : { notice: withoutKernels(simd) }),
     tensors,
     captures: false,
     execute(model, { seed, optimizer }) {

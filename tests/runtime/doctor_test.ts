@@ -78,6 +78,8 @@ Deno.test({
       const text = doctor([], bare);
       assert.equal(text.code, 0);
       assert.match(text.stdout, /\n {2}engine +wasm\n/);
+      assert.deepEqual(report.wasm, { simd: true, relaxedSimd: true });
+      assert.match(text.stdout, /\nWebAssembly\n {2}kernels +Stagger's own \(relaxed SIMD\)\n/);
       assert.match(text.stdout, /\nTo do\n {2}- libtensorflow is not there: .*\n {4}Run "deno task setup"/);
     }),
 });
@@ -165,6 +167,7 @@ function withGpus(build: FoundTensorflow["build"], devices: string[], gpuLog: st
       ...{ directory: "/x", cc: "/x/cc", framework: "/x/fw", origin: "cache", build, cudaLibraries: [] },
       ...{ version: "2.21.0", devices, gpuLog },
     },
+    wasm: { simd: true, relaxedSimd: false },
     nvidia: {
       driver: true,
       devices: [{ index: 0, name: "A", memory: 8e9 }, { index: 1, name: "B", memory: 8e9 }],
@@ -201,13 +204,12 @@ Deno.test("adviceFor() says what limits the machine, and which version was found
   );
 });
 
-Deno.test("formatReport() shows every GPU with its memory", () => {
-  const text = formatReport({
-    ...withGpus("cuda", []),
-    engine: "tensorflow",
-    devices: ["cuda:0"],
-    advice: [],
-  });
+Deno.test("formatReport() shows every GPU with its memory, and what WebAssembly has", () => {
+  const report = { ...withGpus("cuda", []), engine: "tensorflow", devices: ["cuda:0"], advice: [] } as const;
+  const text = formatReport(report);
   assert.match(text, /\n {2}cuda:0 {2}A, 8\.0 GB\n {2}cuda:1 {2}B, 8\.0 GB\n/);
   assert.ok(!text.includes("To do"));
+  assert.match(text, /\n {2}kernels +TensorFlow\.js's with SIMD, slower\n/);
+  const none = formatReport({ ...report, wasm: { simd: false, relaxedSimd: false } });
+  assert.match(none, /\n {2}kernels +TensorFlow\.js's without SIMD, several times slower\n/);
 });
