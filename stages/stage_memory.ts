@@ -23,6 +23,8 @@ export interface StageMemory {
   readonly afterB: Growth;
   /** The most that each action takes above what is held when it begins. W is empty where it is a part of B. */
   readonly peaks: Readonly<Record<"F" | "B" | "W" | "U", Peak>>;
+  /** What W over several micro-batches takes for a while beyond its peak, for the samples of all of them. */
+  readonly joined: Growth;
 }
 
 /** Bytes for so many samples. */

@@ -51,7 +51,8 @@ export function memoryNeeded(memory: StageMemory, actions: readonly Action[], sa
   let most = held;
   let summed = false;
   for (const { kind, count } of actions) {
-    most = Math.max(most, now + peakFor(peaks[kind === "BW" ? "B" : kind], samples));
+    const joined = kind === "W" && count > 1 ? bytesFor(memory.joined, count * samples) : 0;
+    most = Math.max(most, now + peakFor(peaks[kind === "BW" ? "B" : kind], samples) + joined);
     if (kind === "F") now += afterF;
     else if (kind === "B") now += afterB - afterF;
     else if (kind === "W") now -= afterB * count;

@@ -43,6 +43,8 @@ interface Taken {
   readonly peaks: Record<"F" | "B" | "W", number[]>;
   readonly afterF: number;
   readonly afterB: number;
+  /** The most that one gradient of weights is made from, and would be copied to take several at once. */
+  readonly joined: number;
 }
 
 /**
@@ -73,13 +75,18 @@ export function measureMemory(
     )
     : 0;
   const peaks = (action: "F" | "B" | "W") => highest(wasted(growths(one.peaks[action], two.peaks[action])));
-  const [afterF, afterB] = wasted([growth(one.afterF, two.afterF), growth(one.afterB, two.afterB)]);
+  const [afterF, afterB, joined] = wasted([
+    growth(one.afterF, two.afterF),
+    growth(one.afterB, two.afterB),
+    growth(one.joined, two.joined),
+  ]);
   return {
     limit: heap.limit,
     held: (before + copies + Math.max(0, slots - slotsThere)) * waste,
     gradients: training ? sum(trained) * waste : 0,
     afterF: afterF!,
     afterB: afterB!,
+    joined: joined!,
     peaks: {
       F: peaks("F"),
       B: peaks("B"),
@@ -101,6 +108,7 @@ function run(
   const microBatch: MicroBatch = { index: 0, step: 0, firstSample: 0, size, batchSize: size };
   let base = heap.taken;
   let now = peaks.F;
+  let joined = 0;
   const mark = () => void now.push(heap.takePeak() - base);
   const begin = (action: "F" | "B" | "W") => {
     now = peaks[action];
@@ -115,6 +123,8 @@ function run(
       return made;
     },
     weight: (pending) => {
+      const from = pending.overBatch?.inputs.map(({ size }) => 4 * size) ?? [];
+      joined = Math.max(joined, from.reduce((sum, bytes) => sum + bytes, 0));
       const made = pending.run();
       mark();
       return made;
@@ -128,7 +138,7 @@ function run(
     if (workload.mode !== "train") {
       tf.dispose(executor.infer(microBatch, x, targets, workload) as tf.Tensor[]);
       mark();
-      return { peaks, afterF: 0, afterB: 0 };
+      return { peaks, afterF: 0, afterB: 0, joined };
     }
     const made = executor.forward(microBatch, x, targets, workload) as tf.Tensor[];
     mark();
@@ -146,7 +156,7 @@ function run(
       executor.weight([0]);
       mark();
     }
-    return { peaks, afterF, afterB };
+    return { peaks, afterF, afterB, joined };
   } finally {
     observe(undefined);
     executor.reset();

@@ -139,7 +139,7 @@ export class EagerStage implements StageExecutor {
             tf.keep(t)
           );
           flight.owned.push(...survivors);
-        } else this.#accumulate(flight, back.pending);
+        } else this.#accumulate(recording, dependent, back.pending);
         return gradients;
       } finally {
         e.endScope();
@@ -149,13 +149,15 @@ export class EagerStage implements StageExecutor {
   }
 
   weight(indices: readonly number[], keep = false): void {
+    const flights = indices.flatMap((index) => this.#inFlight.get(index) ?? []);
+    if (flights.length === 0) return;
     this.#timed(() => {
-      for (const index of indices) {
-        const flight = this.#inFlight.get(index);
-        if (!flight) continue;
-        tf.tidy(() => this.#accumulate(flight, flight.pending ?? []));
-        if (!keep) this.#finish(index);
+      const joined = joinPending(flights.map(({ pending }) => pending ?? []));
+      for (const [i, pending] of joined.entries()) {
+        const { recording, dependent } = flights[i]!;
+        tf.tidy(() => this.#accumulate(recording, dependent, pending));
       }
+      if (!keep) indices.forEach((index) => this.#finish(index));
     });
   }
 
@@ -267,7 +269,7 @@ export class EagerStage implements StageExecutor {
     }
   }
 
-  #accumulate({ recording, dependent }: InFlight, pending: readonly PendingGradient[]): void {
+  #accumulate(recording: Recording, dependent: Dependence, pending: readonly PendingGradient[]): void {
     const adder = this.observer ? undefined : this.adder();
     const run = adder?.run ?? this.observer?.weight;
     const byId = weightGradients(recording, pending, dependent, run);
@@ -298,6 +300,32 @@ export class EagerStage implements StageExecutor {
     tf.dispose([...flight.recording.outputs]);
     tf.dispose(flight.owned);
   }
+}
+
+/**
+ * The pending gradients of several micro-batches as those of one, in one call each where they are sums over the
+ * batch; as they are if the micro-batches took different ways.
+ */
+function joinPending(all: readonly (readonly PendingGradient[])[]): (readonly PendingGradient[])[] {
+  const [first, ...others] = all;
+  const alike = others.every((pending) =>
+    pending.length === first!.length &&
+    pending.every(({ node }, i) => node.kernelName === first![i]!.node.kernelName)
+  );
+  if (others.length === 0 || !alike) return [...all];
+  return [
+    first!.map((gradient, i) => {
+      const same = [gradient, ...others.map((pending) => pending[i]!)];
+      return { ...gradient, run: () => tf.tidy(() => runJoined(same)) };
+    }),
+  ];
+}
+
+function runJoined(same: readonly PendingGradient[]): tf.Tensor {
+  const [first] = same;
+  if (same.some(({ overBatch }) => !overBatch)) return tf.addN(same.map((gradient) => gradient.run()));
+  const [x, dy] = [0, 1].map((side) => tf.concat(same.map(({ overBatch }) => overBatch!.inputs[side]!), 0));
+  return first!.overBatch!.run(x!, dy!);
 }
 
 /** Where a weight's values lie. */

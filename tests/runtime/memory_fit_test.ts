@@ -23,6 +23,7 @@ const STAGE: StageMemory = {
     W: [{ fixed: 70, perSample: 0 }],
     U: [{ fixed: 30, perSample: 0 }],
   },
+  joined: { fixed: 0, perSample: 2 },
 };
 
 const scaled = ({ fixed, perSample }: Growth): Growth => ({
@@ -43,6 +44,7 @@ const MEBIBYTES: StageMemory = {
     W: STAGE.peaks.W.map(scaled),
     U: STAGE.peaks.U.map(scaled),
   },
+  joined: scaled(STAGE.joined),
 };
 
 function request(batchSize: number, options: Partial<MemoryRequest["options"]>): MemoryRequest {
@@ -72,7 +74,7 @@ Deno.test("memoryNeeded() follows what each action takes and leaves", () => {
   assert.equal(needed("F0 BW0 F1 BW1 U", 2), 230); // the second B above the gradients too
   assert.equal(needed("F0 F1 F2 BW0 BW1 BW2 U", 10), 600); // B above three in flight: 100 + 300 + 200
   assert.equal(needed("F0 B0 F1 B1 W0x2 U", 10), 550); // the second B above 100 + 150 + 100
-  assert.equal(memoryNeeded(STAGE, fewestInFlight(4, 4), 1), 230); // W above four in flight: 100 + 4 x 15 + 70
+  assert.equal(memoryNeeded(STAGE, fewestInFlight(4, 4), 1), 238); // W above four in flight: 100 + 4 x 15 + 70 + 4 x 2
   assert.equal(needed("F0 BW0 U", 0), 180); // the update above the gradients
 });
 

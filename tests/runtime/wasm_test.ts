@@ -189,6 +189,22 @@ for (const net of NETS) {
     }
   });
 
+  Deno.test(`wasm trains ${net.name} alike where one W takes several micro-batches`, async () => {
+    const { losses, updates } = await onWasm();
+    const joined = await train(net, {
+      engine: "wasm",
+      strategy: "pipeline",
+      devices: ["cpu:0", "cpu:0"],
+      partition: [2],
+      microBatches: 4,
+      schedule: "zero-bubble",
+      weightBatch: 3, // and one that is left over
+    });
+    joined.losses.forEach((loss, i) => assert.ok(Math.abs(loss - losses[i]!) < 1e-5 * losses[i]!, `${loss}`));
+    const worst = worstDifference(joined.updates, updates);
+    assert.ok(worst < 1e-3, `updates differ by ${worst} of the largest`);
+  });
+
   Deno.test({
     name: `wasm trains ${net.name} as the engine "tensorflow" does (needs libtensorflow)`,
     ignore: !hasTensorflow,

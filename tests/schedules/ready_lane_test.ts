@@ -69,6 +69,7 @@ Deno.test("no more micro-batches are in flight than memory holds, and as many as
     afterF: { fixed: 0, perSample: 1 },
     afterB: { fixed: 0, perSample: 1 },
     peaks: { F: [{ fixed: 0, perSample: 1 }], B: [none], W: [none], U: [] },
+    joined: none,
   });
   const free = lane().schedule(11).map(mostInFlight);
   assert.ok(Math.max(...free) > 2, `${free}`);

@@ -12,8 +12,8 @@ import { COLUMNS, ROWS, tile } from "./tile";
 const BLOCK_ROWS: i32 = 128;
 const BLOCK_COLUMNS: i32 = 512;
 const BLOCK_DEPTH: i32 = 256;
-/** Columns that are packed at a time where none is needed twice: a cache line's. */
-const FEW_COLUMNS: i32 = 16;
+/** Columns that are packed at a time where none is needed twice: they stay in the second cache. */
+const FEW_COLUMNS: i32 = 128;
 
 const A_BYTES: usize = <usize> (BLOCK_ROWS * BLOCK_DEPTH) << 2;
 const B_BYTES: usize = <usize> (BLOCK_COLUMNS * BLOCK_DEPTH) << 2;
@@ -33,7 +33,7 @@ export function multiply(address: usize): void {
   const a = job.workspace, b = a + A_BYTES, zeros = b + B_BYTES, scratch = zeros + ZERO_BYTES;
   const table = scratch + TILE_BYTES;
   memory.fill(zeros, 0, ZERO_BYTES);
-  // Where `a` is one block, no panel of `b` is needed twice: each is packed when its turn comes, into the first cache.
+  // Where `a` is one block, no panel of `b` is needed twice: each is packed when its turn comes.
   const once = job.m <= BLOCK_ROWS;
   if (once) locateRows(job, 0, job.m, table);
   const step = once ? FEW_COLUMNS : BLOCK_COLUMNS;

@@ -7,10 +7,13 @@ import { COLUMNS } from "./tile";
  * panel are zeros.
  */
 export function packB(job: Job, row: i32, depth: i32, column: i32, columns: i32, to: usize): void {
+  if (job.bLayout == Layout.ROWS) {
+    packRows(job, row, depth, column, columns, to);
+    return;
+  }
   for (let at = 0; at < columns; at += COLUMNS) {
     const count = min(COLUMNS, columns - at);
-    if (job.bLayout == Layout.ROWS) packRows(job, row, depth, column + at, count, to);
-    else if (job.bLayout == Layout.COLUMNS) {
+    if (job.bLayout == Layout.COLUMNS) {
       const stride = <usize> job.bStride << 2;
       const from = job.b + <usize> (column + at) * stride + (<usize> row << 2);
       packColumns(from, stride, count, depth, to);
@@ -19,25 +22,31 @@ export function packB(job: Job, row: i32, depth: i32, column: i32, columns: i32,
   }
 }
 
-function packRows(job: Job, row: i32, depth: i32, column: i32, count: i32, to: usize): void {
+/** Row by row: what lies side by side in memory is read together. */
+function packRows(job: Job, row: i32, depth: i32, column: i32, columns: i32, to: usize): void {
   const stride = <usize> job.bStride << 2;
-  let from = job.b + <usize> row * stride + (<usize> column << 2);
-  const end = to + (<usize> depth << 5);
-  if (count == COLUMNS) {
-    while (to < end) {
-      v128.store(to, v128.load(from));
-      v128.store(to, v128.load(from, 16), 16);
-      from += stride;
-      to += 32;
+  const panel = <usize> depth << 5;
+  const whole = columns & ~(COLUMNS - 1);
+  let line = job.b + <usize> row * stride + (<usize> column << 2);
+  for (let k = 0; k < depth; k++) {
+    let from = line;
+    let at = to;
+    for (let j = 0; j < whole; j += COLUMNS) {
+      v128.store(at, v128.load(from));
+      v128.store(at, v128.load(from, 16), 16);
+      from += 32;
+      at += panel;
     }
-    return;
-  }
-  while (to < end) {
-    for (let i = 0; i < COLUMNS; i++) {
-      const at = <usize> i << 2;
-      store<f32>(to + at, i < count ? load<f32>(from + at) : 0);
+    for (let j = whole; j < columns; j++) {
+      store<f32>(at, load<f32>(from));
+      from += 4;
+      at += 4;
     }
-    from += stride;
+    for (let j = columns; (j & (COLUMNS - 1)) != 0; j++) {
+      store<f32>(at, 0);
+      at += 4;
+    }
+    line += stride;
     to += 32;
   }
 }
