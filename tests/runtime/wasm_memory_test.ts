@@ -127,7 +127,7 @@ Deno.test("wasm refuses to evaluate and to predict what would not fit, and runs 
 Deno.test("wasm balances a model by fewer samples where a device does not hold a micro-batch of the whole", async () => {
   const { trainer } = await trainerFor({ devices: ["cpu:0", "cpu:1"], microBatches: 1 });
   try {
-    const [x, y] = samples(125); // one stage holds them, the whole model does not
+    const [x, y] = samples(96); // just more than the whole model has room for, so that any sensible cut fits
     assert.ok(Number.isFinite(await trainer.trainOnBatch(x, y)));
   } finally {
     await trainer.dispose();
