@@ -58,8 +58,8 @@ export class WasmStage extends EagerStage {
         const { id } = gradient.target;
         const position = positions.get(id);
         const sum = position === undefined || !gradient.overBatch ? undefined : optimizer.gradient(position);
-        // The second gradient of a layer that is used twice finds the sum in the first one's hands.
-        if (!sum || backend.refCount(sum.dataId) > 1) return gradient.run();
+        // A layer that is used several times has as many gradients: the first one holds the sum, the others do not.
+        if (!sum || added.has(id) || backend.refCount(sum.dataId) > 1) return gradient.run();
         const outcome = kernels.adding(sum, () => gradient.run());
         if (outcome.added) added.add(id);
         return outcome.made;

@@ -310,7 +310,11 @@ function joinPending(all: readonly (readonly PendingGradient[])[]): (readonly Pe
   const [first, ...others] = all;
   const alike = others.every((pending) =>
     pending.length === first!.length &&
-    pending.every(({ node }, i) => node.kernelName === first![i]!.node.kernelName)
+    pending.every(({ node, target }, i) => {
+      const other = first![i]!;
+      // What is made from weights may have a row for each sample: of micro-batches of several sizes, no sums.
+      return node.kernelName === other.node.kernelName && target.shape.join() === other.target.shape.join();
+    })
   );
   if (others.length === 0 || !alike) return [...all];
   return [

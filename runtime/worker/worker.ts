@@ -36,7 +36,7 @@ async function reply<T>(doing: string, body: () => T | Promise<T>, raise = false
       step: action ? interpreter.step : -1,
       action: describeAction(action, doing),
       microBatch: action?.microBatch ?? -1,
-      ...(action && model?.currentLayer ? { layer: model.currentLayer } : {}),
+      ...(action?.kind === "F" && model?.currentLayer ? { layer: model.currentLayer } : {}),
     };
     return { ok: false, failure: portable(error, place, aborted) };
   }

@@ -55,7 +55,7 @@ Deno.test("a product is added to a sum of its size in place, and to no other", a
   await tf.setBackend("cpu");
 });
 
-/** Convolutions and products, each with a bias; the second product twice. */
+/** Convolutions and products, each with a bias; the second product three times, and one at every step in time. */
 function net(): tf.LayersModel {
   const { layers } = tf;
   const kernelInitializer = (seed: number) => tf.initializers.glorotUniform({ seed });
@@ -65,8 +65,12 @@ function net(): tf.LayersModel {
   );
   const first = layers.dense({ units: 5, kernelInitializer: kernelInitializer(2), activation: "tanh" })
     .apply(layers.flatten().apply(images));
-  const twice = layers.dense({ units: 5, kernelInitializer: kernelInitializer(3), activation: "tanh" });
-  return tf.model({ inputs: input, outputs: twice.apply(twice.apply(first)) as tf.SymbolicTensor });
+  const often = layers.dense({ units: 5, kernelInitializer: kernelInitializer(3), activation: "tanh" });
+  const again = often.apply(often.apply(often.apply(first)));
+  const steps = layers.reshape({ targetShape: [5, 1] }).apply(again);
+  const each = layers.dense({ units: 1, kernelInitializer: "ones" });
+  const outputs = layers.flatten().apply(layers.timeDistributed({ layer: each }).apply(steps));
+  return tf.model({ inputs: input, outputs: outputs as tf.SymbolicTensor });
 }
 
 /** Weights after two steps. */
@@ -89,7 +93,7 @@ async function train(microBatches: number): Promise<Float32Array[]> {
   return weightsOf(model);
 }
 
-Deno.test("gradients of micro-batches add up to the batch's, of a layer that is used twice too", async () => {
+Deno.test("gradients of micro-batches add up to the batch's, of a layer that is used several times too", async () => {
   const whole = await train(1);
   for (const microBatches of [2, 3, 5]) {
     (await train(microBatches)).forEach((weight, i) =>
