@@ -8,6 +8,12 @@ import { type BatchShape, cutBatch } from "./micro_batches.ts";
 import type { StageWorkers } from "./stage_workers.ts";
 import type { Workloads } from "./workloads.ts";
 
+/**
+ * Most samples that layers are measured with where a micro-batch of the whole model does not fit: the step may well
+ * be refused in the end, and nobody should wait minutes to hear it.
+ */
+const FEW_SAMPLES = 32;
+
 /** What a run has to choose with. */
 export interface PartitionChoice {
   readonly workers: StageWorkers;
@@ -54,10 +60,11 @@ async function profile(
   const [whole] = await build({ cuts: [] });
   const of = (size: number) => workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
   const memory = await workers.all((link) => link.call("memory", of(microBatchSize)));
-  const size = largestFitting(
+  const fitting = largestFitting(
     microBatchSize,
     (samples) => memory.every((own) => !own || memoryNeeded(own, fewestInFlight(1, 1), samples) <= own.limit),
-  ) || 1;
+  );
+  const size = fitting === microBatchSize ? microBatchSize : Math.max(1, Math.min(fitting, FEW_SAMPLES));
   const profiles = await workers.all((link) => link.call("profile", of(size), []));
   const median = (layer: string, part: keyof LayerCost) => {
     const all = profiles.map(({ costs }) => costs[layer]?.[part] ?? 0).sort((a, b) => a - b);
