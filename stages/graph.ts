@@ -77,6 +77,8 @@ export function modelGraph(model: tf.LayersModel): ModelGraph {
   const kept = inner.layers.filter((layer) => layer.getClassName() !== "InputLayer");
   refuseSharedWeights(inner.name, kept);
   refuseStateful(kept);
+  refuseCausal(kept);
+  refuseEmpty(kept, nodes);
   const layers = kept.map((layer, index) => graphLayer(index, layer, nodes.get(layer)!, ref, masked));
   return {
     name: inner.name,
@@ -192,6 +194,32 @@ function plainArgs(args: Record<string, unknown>): Record<string, unknown> {
   const plain = (value: unknown) =>
     !(Array.isArray(value) ? value : [value]).some((v) => v instanceof tf.SymbolicTensor);
   return Object.fromEntries(Object.entries(args).filter(([, value]) => plain(value)));
+}
+
+/** TensorFlow.js knows the padding and fails in the first step. */
+function refuseCausal(layers: readonly Layer[]): void {
+  const causal = layers.find((layer) => layer.getConfig().padding === "causal");
+  if (causal === undefined) return;
+  throw new TypeError(
+    `Cannot distribute layer "${causal.name}": TensorFlow.js has no padding "causal"; ` +
+      `pad its input before it, and use padding "valid"`,
+  );
+}
+
+/** A window larger than what it goes over leaves nothing. */
+function refuseEmpty(layers: readonly Layer[], nodes: ReadonlyMap<Layer, number[]>): void {
+  for (const layer of layers) {
+    for (const index of nodes.get(layer)!) {
+      for (const { shape } of layer.inboundNodes[index]!.outputTensors) {
+        if (shape.every((dim) => dim === null || dim > 0)) continue;
+        const text = shape.map((dim) => dim ?? "samples").join(", ");
+        throw new RangeError(
+          `Cannot distribute layer "${layer.name}": its output has shape [${text}], expected sizes above 0; ` +
+            `give it a smaller window or a larger input`,
+        );
+      }
+    }
+  }
 }
 
 /** @throws {TypeError} for a layer whose state goes from batch to batch: micro-batches are batches of their own */

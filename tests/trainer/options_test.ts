@@ -140,7 +140,7 @@ Deno.test("distribute() refuses more stages than the model has layers", () => {
   );
 });
 
-Deno.test("distribute() refuses what is no model, or no options, and stateful layers", async () => {
+Deno.test("distribute() refuses what is no model, or no options, and layers that cannot train", async () => {
   const refused = (model: unknown, options: unknown, message: RegExp) =>
     assert.rejects(distribute(model as tf.LayersModel, options as DistributeOptions), message);
   await refused(null, {}, /^TypeError: Cannot distribute null: expected a tf.LayersModel/);
@@ -152,6 +152,24 @@ Deno.test("distribute() refuses what is no model, or no options, and stateful la
   );
   const gru = tf.layers.gru({ name: "memory", units: 2, stateful: true, batchInputShape: [8, 5, 2] });
   await refused(tf.sequential({ layers: [gru] }), {}, /layer "memory": it is stateful.*stateful: false/);
+  const causal = tf.layers.conv1d({
+    name: "past",
+    filters: 2,
+    kernelSize: 3,
+    padding: "causal",
+    inputShape: [8, 2],
+  });
+  await refused(
+    tf.sequential({ layers: [causal] }),
+    {},
+    /layer "past": TensorFlow.js has no padding "causal"/,
+  );
+  const large = tf.layers.maxPooling2d({ name: "pool", poolSize: 4, inputShape: [3, 5, 2] });
+  await refused(
+    tf.sequential({ layers: [large, tf.layers.flatten()] }),
+    {},
+    /layer "pool": its output has shape \[samples, 0, 1, 2\], expected sizes above 0; give it a smaller window/,
+  );
 });
 
 Deno.test("distribute() refuses a model without an input shape", async () => {
