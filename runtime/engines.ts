@@ -45,7 +45,7 @@ export function chooseEngine(
   const found = findTensorflow({ path: options.path });
   if (!found) {
     const place = searchTensorflow({ path: options.path }).find(({ outcome }) => outcome === "unusable");
-    const unusable = place && `libtensorflow in ${place.place}: ${place.detail}`;
+    const unusable = place && `libtensorflow in ${place.place}, which ${place.detail}`;
     if (name === "tensorflow" || needsCuda) {
       throw cannotStart(unusable ? `cannot use ${unusable}` : "found no libtensorflow");
     }
@@ -73,9 +73,13 @@ export function chooseEngine(
 
 /** The error where `tensorflow` is wanted and does not start. */
 export function cannotStart(why: string, cause?: unknown): Error {
+  const remedy = Deno.env.get("STAGGER_TENSORFLOW")
+    ? "name another folder in STAGGER_TENSORFLOW, or leave it out"
+    : `fetch it with "${commandLine("setup")}", or set STAGGER_TENSORFLOW to its folder`;
   return new Error(
-    `Cannot start engine "tensorflow": ${why}; fetch it with "${commandLine("setup")}", ` +
-      `or set STAGGER_TENSORFLOW to its folder ("${commandLine("doctor")}" shows where it was looked for)`,
+    `Cannot start engine "tensorflow": ${why}; ${remedy} ("${
+      commandLine("doctor")
+    }" shows what was looked for)`,
     { cause },
   );
 }

@@ -61,7 +61,10 @@ Deno.test("findTensorflow() rejects a wrong path and looks nowhere else", () =>
     const message = (label: string) =>
       `Cannot use ${label}: ${path}/libtensorflow_cc.so.2 is missing: name a folder that holds ` +
       `libtensorflow_cc.so.2 and libtensorflow_framework.so.2 for ${Deno.build.arch}, or leave it out`;
-    assert.throws(() => findTensorflow({ path }), new TensorflowPathError(message(`path "${path}"`)));
+    assert.throws(
+      () => findTensorflow({ path }),
+      new TensorflowPathError(message(`tensorflow.path "${path}"`)),
+    );
     Deno.env.set("STAGGER_TENSORFLOW", path);
     assert.throws(() => findTensorflow(), new TensorflowPathError(message(`STAGGER_TENSORFLOW="${path}"`)));
     assert.deepEqual(searchTensorflow().map(({ origin, outcome }) => [origin, outcome]), [[

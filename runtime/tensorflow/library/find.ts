@@ -90,7 +90,7 @@ export function searchTensorflow(options: FindOptions = {}): SearchStep[] {
 
 /** The path that the user has named, and the words for it. */
 export function namedPath(options: FindOptions = {}): { path: string; label: string } | undefined {
-  if (options.path !== undefined) return { path: options.path, label: `path "${options.path}"` };
+  if (options.path !== undefined) return { path: options.path, label: `tensorflow.path "${options.path}"` };
   const path = Deno.env.get("STAGGER_TENSORFLOW");
   if (path) return { path, label: `STAGGER_TENSORFLOW="${path}"` };
 }
