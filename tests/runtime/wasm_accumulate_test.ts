@@ -32,7 +32,7 @@ Deno.test("a product is added to a sum of its size in place, and to no other", a
     [
       "product",
       [7, 9],
-      () => tf.matMul(tensor([300, 7]) as tf.Tensor2D, tensor([300, 9], 1) as tf.Tensor2D, true),
+      () => tf.matMul(tensor([700, 7]) as tf.Tensor2D, tensor([700, 9], 1) as tf.Tensor2D, true),
     ],
   ];
   tf.tidy(() => {

@@ -138,7 +138,7 @@ Deno.test("wasm convolves over many blocks, and where filters take part of a vec
   const cases: [number, number, number, number, number, number, number, "same" | "valid"][] = [
     [2, 9, 9, 5, 3, 7, 1, "same"],
     [1, 13, 12, 3, 3, 13, 2, "same"],
-    [3, 4, 5, 32, 3, 9, 1, "same"], // depth 288
+    [3, 4, 5, 64, 3, 9, 1, "same"], // depth 576
     [1, 3, 3, 6, 1, 520, 1, "same"], // columns 520
     [2, 12, 11, 4, 1, 3, 1, "valid"], // rows 264
     [2, 7, 7, 8, 5, 4, 3, "valid"],
@@ -264,7 +264,7 @@ Deno.test("wasm sums by segment, as the gradient of an embedding does", async ()
 });
 
 Deno.test("wasm multiplies matrices, transposed or not", async () => {
-  for (const [m, k, n] of [[130, 5, 9], [5, 300, 11], [3, 4, 517], [129, 257, 33]] as const) {
+  for (const [m, k, n] of [[130, 5, 9], [5, 1100, 11], [3, 4, 517], [129, 557, 33]] as const) {
     for (const [a, b] of [[false, false], [true, false], [false, true], [true, true]]) {
       await same(
         `matMul ${m}x${k}x${n}${a ? ", a transposed" : ""}${b ? ", b transposed" : ""}`,

