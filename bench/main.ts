@@ -1,4 +1,5 @@
 /** `deno task bench`: trains ResNet50 with every strategy and compares them. @module */
+import { describeError } from "../cli/describe_error.ts";
 import { createProgress, type Progress } from "../cli/progress.ts";
 import { type BenchOptions, HELP, readOptions } from "./options.ts";
 
@@ -63,12 +64,12 @@ async function main(args: string[]): Promise<number> {
     console.log(`\nReport: ${paths.html}\nFigures: ${paths.json}`);
     if (interrupt.raised()) console.error(`Interrupted after ${rounds} of ${options.steps} rounds`);
     if (failure !== undefined) {
-      console.error(`Stopped after ${rounds} of ${options.steps} rounds: ${describe(failure)}`);
+      console.error(`Stopped after ${rounds} of ${options.steps} rounds: ${describeError(failure)}`);
       return 1;
     }
     return interrupt.raised() ? INTERRUPTED : 0;
   } catch (error) {
-    progress.log(describe(error));
+    progress.log(describeError(error));
     return 1;
   } finally {
     progress[Symbol.dispose]();
@@ -86,11 +87,6 @@ function onInterrupt(progress: Progress) {
   };
   Deno.addSignalListener("SIGINT", handler);
   return { raised: () => raised, stop: () => Deno.removeSignalListener("SIGINT", handler) };
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return Deno.env.get("STAGGER_DEBUG") ? error.stack ?? error.message : error.message;
 }
 
 if (import.meta.main) {

@@ -1,4 +1,5 @@
 /** `deno task conformance`: runs tfjs-core's own test suite on an engine and judges it. @module */
+import { describeError } from "../cli/describe_error.ts";
 import { createProgress, type Progress } from "../cli/progress.ts";
 import { type ConformanceOptions, HELP, readOptions } from "./options.ts";
 
@@ -18,7 +19,7 @@ async function main(args: string[]): Promise<number> {
   try {
     return await run(options, progress);
   } catch (error) {
-    progress.log(describe(error));
+    progress.log(describeError(error));
     return 1;
   } finally {
     progress[Symbol.dispose]();
@@ -57,11 +58,6 @@ async function run(options: ConformanceOptions, progress: Progress): Promise<num
   console.log(reportText(report));
   if (json !== undefined) await writeFile(json, report);
   return report.verdict.passed ? 0 : 1;
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return Deno.env.get("STAGGER_DEBUG") ? error.stack ?? error.message : error.message;
 }
 
 if (import.meta.main) {

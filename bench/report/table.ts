@@ -1,6 +1,6 @@
 /** The comparison as a table for the terminal. @module */
 import { stripVTControlCharacters, styleText } from "node:util";
-import { Table } from "../../cli/deps.ts";
+import { plainTable } from "../../cli/table.ts";
 import type { BenchResults } from "../results.ts";
 import { type Column, COLUMNS, NOTHING } from "./columns.ts";
 import { describeDevices, describeMachine, describeSettings } from "./describe.ts";
@@ -54,23 +54,11 @@ export function resultsTable(results: BenchResults, options: TableOptions = {}):
 function draw(rows: readonly Row[], columns: readonly Column[], colour: boolean): string {
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
     colour ? styleText(format, text, { validateStream: false }) : text;
-  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", left: "", right: "", mid: "" };
-  const table = new Table({
-    head: columns.map(({ title, unit }) => `${paint("bold", title)}\n${paint("dim", unit)}`),
-    colAligns: columns.map(({ text }) => text ? "left" : "right"),
-    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
-    chars: {
-      ...none,
-      "left-mid": "",
-      "mid-mid": "",
-      "right-mid": "",
-      bottom: "",
-      "bottom-mid": "",
-      "bottom-left": "",
-      "bottom-right": "",
-      middle: GAP,
-    },
-  });
+  const table = plainTable(
+    columns.map(({ title, unit }) => `${paint("bold", title)}\n${paint("dim", unit)}`),
+    columns.map(({ text }) => text ? "left" : "right"),
+    GAP,
+  );
   for (const row of rows) {
     table.push(columns.map((column) => {
       const cell = column.title === "partition" ? shortPartition(row) : column.cell(row);

@@ -1,5 +1,5 @@
 /** A run as text for the terminal: the table, then what is wrong. @module */
-import { Table } from "../../cli/deps.ts";
+import { plainTable } from "../../cli/table.ts";
 import type { KernelComparison } from "../suite/messages.ts";
 import type { Verdict } from "./judge.ts";
 import type { FamilyRow } from "./rows.ts";
@@ -83,23 +83,7 @@ function shortened(message: string): string {
 }
 
 function draw(head: string[], lines: string[][]): string {
-  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", left: "", right: "", mid: "" };
-  const table = new Table({
-    head,
-    colAligns: head.map((_, i) => i === 0 ? "left" : "right"),
-    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
-    chars: {
-      ...none,
-      "left-mid": "",
-      "mid-mid": "",
-      "right-mid": "",
-      bottom: "",
-      "bottom-mid": "",
-      "bottom-left": "",
-      "bottom-right": "",
-      middle: "  ",
-    },
-  });
+  const table = plainTable(head, head.map((_, i) => i === 0 ? "left" : "right"), "  ");
   table.push(...lines);
   return table.toString().replaceAll(/ +$/gm, "");
 }

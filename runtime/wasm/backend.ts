@@ -25,7 +25,11 @@ export interface WasmBackend extends tf.KernelBackend {
 }
 
 /** A tensor of the same values, which the two share: tensors never change. */
-export function alias(backend: WasmBackend, { dataId, dtype }: tf.Tensor, shape: number[]): tf.TensorInfo {
+export function alias(
+  backend: WasmBackend,
+  { dataId, dtype }: tf.TensorInfo,
+  shape: number[],
+): tf.TensorInfo {
   backend.incRef(dataId);
   return { dataId, dtype, shape };
 }

@@ -14,6 +14,8 @@ import { wasmUpdateRule } from "./update_rule.ts";
 export class WasmStage extends EagerStage {
   /** By what a workload is but for the number of samples. */
   readonly #memory = new Map<string, StageMemory | undefined>();
+  /** Places of weights by their tensors' ids. */
+  readonly #positions: ReadonlyMap<number, number>;
 
   constructor(
     model: StageModel,
@@ -22,6 +24,7 @@ export class WasmStage extends EagerStage {
     readonly device: StartedBackend,
   ) {
     super(model, optimizer && wasmUpdateRule(device, optimizer), random);
+    this.#positions = new Map(model.weights.map(({ variable }, i) => [variable.val.id, i]));
   }
 
   /**
@@ -49,14 +52,13 @@ export class WasmStage extends EagerStage {
 
   /** Products add to what was accumulated in place: a pass over memory of its own would cost as much as some of them. */
   protected override adder(): GradientAdder | undefined {
-    const { model, optimizer, device: { backend, kernels } } = this;
+    const { optimizer, device: { backend, kernels } } = this;
     if (!kernels) return undefined;
-    const positions = new Map(model.weights.map(({ variable }, i) => [variable.val.id, i]));
     const added = new Set<number>();
     return {
       run: (gradient) => {
         const { id } = gradient.target;
-        const position = positions.get(id);
+        const position = this.#positions.get(id);
         const sum = position === undefined || !gradient.overBatch ? undefined : optimizer.gradient(position);
         // A layer that is used several times has as many gradients: the first one holds the sum, the others do not.
         if (!sum || added.has(id) || backend.refCount(sum.dataId) > 1) return gradient.run();

@@ -22,6 +22,7 @@ import {
   weightGradients,
 } from "../../stages/tape.ts";
 import { engine } from "../../stages/tfjs.ts";
+import { joinPending } from "./joined_gradients.ts";
 import { EagerProfile } from "./eager_profile.ts";
 import { EagerUpdate } from "./eager_update.ts";
 
@@ -300,36 +301,6 @@ export class EagerStage implements StageExecutor {
     tf.dispose([...flight.recording.outputs]);
     tf.dispose(flight.owned);
   }
-}
-
-/**
- * The pending gradients of several micro-batches as those of one, in one call each where they are sums over the
- * batch; as they are if the micro-batches took different ways.
- */
-function joinPending(all: readonly (readonly PendingGradient[])[]): (readonly PendingGradient[])[] {
-  const [first, ...others] = all;
-  const alike = others.every((pending) =>
-    pending.length === first!.length &&
-    pending.every(({ node, target }, i) => {
-      const other = first![i]!;
-      // What is made from weights may have a row for each sample: of micro-batches of several sizes, no sums.
-      return node.kernelName === other.node.kernelName && target.shape.join() === other.target.shape.join();
-    })
-  );
-  if (others.length === 0 || !alike) return [...all];
-  return [
-    first!.map((gradient, i) => {
-      const same = [gradient, ...others.map((pending) => pending[i]!)];
-      return { ...gradient, run: () => tf.tidy(() => runJoined(same)) };
-    }),
-  ];
-}
-
-function runJoined(same: readonly PendingGradient[]): tf.Tensor {
-  const [first] = same;
-  if (same.some(({ overBatch }) => !overBatch)) return tf.addN(same.map((gradient) => gradient.run()));
-  const [x, dy] = [0, 1].map((side) => tf.concat(same.map(({ overBatch }) => overBatch!.inputs[side]!), 0));
-  return first!.overBatch!.run(x!, dy!);
 }
 
 /** Where a weight's values lie. */

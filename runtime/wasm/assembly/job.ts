@@ -49,7 +49,6 @@ export class Job {
   windowColumns: i32;
   strideY: i32;
   strideX: i32;
-  taps: i32;
   tapTable: usize;
   /** Whether rows of `c` are pixels; then how far apart those of windows lie. */
   scattered: i32;

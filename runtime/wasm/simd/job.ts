@@ -57,7 +57,7 @@ const PATCHES = 2;
 const TAP_COLUMNS = 4;
 
 /** Fields before the taps. */
-const FIELDS = 27;
+const FIELDS = 26;
 
 /** The fields, and the taps behind them. @param addressOf where so many bytes will lie */
 export function writeJob(
@@ -77,7 +77,7 @@ export function writeJob(
     c.address, c.stride, add ? 1 : 0,
     windows?.height ?? 0, windows?.width ?? 0, windows?.pixel ?? 0, windows?.channels ?? 0,
     windows?.rows ?? 1, windows?.columns ?? 1, windows?.strideY ?? 0, windows?.strideX ?? 0,
-    taps.length, table,
+    table,
     scattered ? 1 : 0, scattered?.image ?? 0, scattered?.row ?? 0, scattered?.column ?? 0,
     workspace,
   ]);

@@ -1,5 +1,6 @@
 /** Batch normalization in training, in one call each way. @module */
 import { BATCH_NORM, BATCH_NORM_GRAD } from "../../../../stages/layers/batch_norm_kernel.ts";
+import { alias } from "../../backend.ts";
 import type { Simd } from "../../simd/simd.ts";
 import { registerDirect } from "../kernel.ts";
 import { addressOf } from "./address.ts";
@@ -23,9 +24,14 @@ export function registerBatchNorm(simd: Simd): void {
       addressOf(backend, inverse!),
       simd.scratch(4 * channels),
     );
-    const kept = backend.makeOutput([channels], "float32");
-    backend.typedArrayFromHeap(kept).set(backend.typedArrayFromHeap(mean!));
-    return [y, mean!, variance!, kept, inverse!, backend.makeOutput([0], "float32")];
+    return [
+      y,
+      mean!,
+      variance!,
+      alias(backend, mean!, [channels]),
+      inverse!,
+      backend.makeOutput([0], "float32"),
+    ];
   });
   registerDirect(BATCH_NORM_GRAD, ({ dy, x, scale, a: mean, b: inverse }, _attributes, backend) => {
     const channels = x!.shape[3]!;
