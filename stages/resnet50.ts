@@ -6,14 +6,9 @@
  * @module
  */
 import { tf } from "../deps.ts";
-import {
-  checkSeed,
-  KAIMING_FAN_OUT,
-  layerSeed,
-  LINEAR,
-  randomSeed,
-  varianceScaling,
-} from "./initializers.ts";
+import { add, apply, convBn, maxPool, relu, startAsPyTorch } from "./convolution_blocks.ts";
+import { checkSeed, randomSeed } from "./initializers.ts";
+import { checkChoice, checkCount, checkInputShape, checkKnown, checkName } from "./model_options.ts";
 
 /** Options of `resnet50`. */
 export interface ResNet50Options {
@@ -44,6 +39,9 @@ const GROUPS = [
 
 /** A block's output has this many times the channels within it. */
 const EXPANSION = 4;
+
+/** Its name in errors. */
+const MODEL = "ResNet50";
 
 /** What every part of one model needs. */
 interface Builder {
@@ -85,34 +83,30 @@ export function resnet50(options: ResNet50Options): tf.LayersModel {
 }
 
 /** The first convolution and the pooling: to a quarter of height and width, and 64 channels. */
-function stem(builder: Builder, input: tf.SymbolicTensor): tf.SymbolicTensor {
-  const x = convBn(builder, input, "conv1", { filters: 64, kernelSize: 7, strides: 2 });
-  // Zeros stand in for PyTorch's minus infinity: nothing that a ReLU gives is less.
-  const padded = pad(relu(x, "conv1_relu"), "pool1_pad", 1);
-  return apply(tf.layers.maxPooling2d({ name: "pool1_pool", poolSize: 3, strides: 2 }), padded);
+function stem({ seed }: Builder, input: tf.SymbolicTensor): tf.SymbolicTensor {
+  const name = (part: string) => `conv1_${part}`;
+  const x = convBn(input, { seed, name, filters: 64, kernelSize: 7, strides: 2 });
+  return maxPool(relu(x, name("relu")), (part) => `pool1_${part}`);
 }
 
 /** A bottleneck: 1x1 to `channels`, 3x3, 1x1 to four times as many; plus its input or a projection of it. */
 function block(
-  builder: Builder,
+  { seed, strideOn }: Builder,
   input: tf.SymbolicTensor,
   name: string,
   channels: number,
   stride: number,
 ): tf.SymbolicTensor {
-  const [first, second] = builder.strideOn === "1x1" ? [stride, 1] : [1, stride];
+  const [first, second] = strideOn === "1x1" ? [stride, 1] : [1, stride];
   const filters = channels * EXPANSION;
+  const conv = (x: tf.SymbolicTensor, i: number, filters: number, kernelSize: number, strides: number) =>
+    convBn(x, { seed, name: (part) => `${name}_${i}_${part}`, filters, kernelSize, strides });
   const projects = input.shape.at(-1) !== filters;
-  const shortcut = projects
-    ? convBn(builder, input, `${name}_0`, { filters, kernelSize: 1, strides: stride })
-    : input;
-  let x = convBn(builder, input, `${name}_1`, { filters: channels, kernelSize: 1, strides: first });
-  x = relu(x, `${name}_1_relu`);
-  x = convBn(builder, x, `${name}_2`, { filters: channels, kernelSize: 3, strides: second });
-  x = relu(x, `${name}_2_relu`);
-  x = convBn(builder, x, `${name}_3`, { filters, kernelSize: 1, strides: 1 });
-  const sum = tf.layers.add({ name: `${name}_add` }).apply([shortcut, x]) as tf.SymbolicTensor;
-  return relu(sum, `${name}_out`);
+  const shortcut = projects ? conv(input, 0, filters, 1, stride) : input;
+  let x = relu(conv(input, 1, channels, 1, first), `${name}_1_relu`);
+  x = relu(conv(x, 2, channels, 3, second), `${name}_2_relu`);
+  x = conv(x, 3, filters, 1, 1);
+  return relu(add(shortcut, x, `${name}_add`), `${name}_out`);
 }
 
 function head(
@@ -122,118 +116,29 @@ function head(
   activation: "softmax" | "linear",
 ): tf.SymbolicTensor {
   const name = "predictions";
-  const limit = 1 / Math.sqrt(x.shape.at(-1)!);
-  const layer = tf.layers.dense({
-    name,
-    units: classes,
-    activation,
-    kernelInitializer: varianceScaling({ ...LINEAR, seed: layerSeed(seed, name) }),
-    biasInitializer: tf.initializers.randomUniform({
-      minval: -limit,
-      maxval: limit,
-      seed: layerSeed(seed, `${name}/bias`),
-    }),
-  });
-  return apply(layer, x);
-}
-
-/**
- * A convolution without bias, padded by half its window on every side, and its batch normalization. With a
- * stride, `same` would pad less before than after, unlike PyTorch; without one they are equal.
- */
-function convBn(
-  { seed }: Builder,
-  input: tf.SymbolicTensor,
-  name: string,
-  { filters, kernelSize, strides }: { filters: number; kernelSize: number; strides: number },
-): tf.SymbolicTensor {
-  const same = strides === 1;
-  const x = same || kernelSize === 1 ? input : pad(input, `${name}_pad`, (kernelSize - 1) / 2);
-  const conv = tf.layers.conv2d({
-    name: `${name}_conv`,
-    filters,
-    kernelSize,
-    strides,
-    padding: same ? "same" : "valid",
-    useBias: false,
-    kernelInitializer: varianceScaling({ ...KAIMING_FAN_OUT, seed: layerSeed(seed, `${name}_conv`) }),
-  });
-  // Keras counts what is kept of the running statistics: PyTorch's momentum of 0.1 is 0.9 here.
-  const bn = tf.layers.batchNormalization({ name: `${name}_bn`, epsilon: 1e-5, momentum: 0.9 });
-  return apply(bn, apply(conv, x));
-}
-
-/** Zeros on every side. */
-function pad(x: tf.SymbolicTensor, name: string, size: number): tf.SymbolicTensor {
-  return apply(tf.layers.zeroPadding2d({ name, padding: size }), x);
-}
-
-function relu(x: tf.SymbolicTensor, name: string): tf.SymbolicTensor {
-  return apply(tf.layers.activation({ name, activation: "relu" }), x);
-}
-
-function apply(layer: tf.layers.Layer, x: tf.SymbolicTensor): tf.SymbolicTensor {
-  return layer.apply(x) as tf.SymbolicTensor;
+  const start = startAsPyTorch(seed, name, x.shape.at(-1)!);
+  return apply(tf.layers.dense({ name, units: classes, activation, ...start }), x);
 }
 
 function checkOptions(options: ResNet50Options): void {
-  const known = ["inputShape", "classes", "strideOn", "activation", "name", "seed"];
-  const unknown = Object.keys(options).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw new TypeError(
-      `Cannot build ResNet50: expected some of ${known.join(", ")}: got "${unknown}"; leave it out`,
-    );
-  }
+  checkKnown(MODEL, options, ["inputShape", "classes", "strideOn", "activation", "name", "seed"]);
   const { inputShape, classes = 1000, strideOn = "3x3", activation = "softmax", name = "resnet50" } = options;
-  if (!Array.isArray(inputShape) || inputShape.length !== 3) {
-    throw new TypeError(
-      `Cannot build ResNet50: expected "inputShape" to be [height, width, channels], without the batch: ` +
-        `got ${show(inputShape)}; give the size of the images, as in [224, 224, 3]`,
-    );
-  }
-  inputShape.forEach((size, axis) => {
-    const what = ["height", "width", "channels"][axis];
-    checkCount(size, `the ${what} of "inputShape"`, `give the size of the images, as in [224, 224, 3]`);
+  checkInputShape(MODEL, inputShape);
+  checkCount(MODEL, classes, `"classes"`, "give the number of the model's outputs");
+  checkChoice(MODEL, strideOn, "strideOn", {
+    choices: ["3x3", "1x1"],
+    remedy: `"3x3" is PyTorch's, "1x1" Keras's`,
   });
-  checkCount(classes, `"classes"`, "give the number of the model's outputs");
-  checkChoice(strideOn, "strideOn", ["3x3", "1x1"], `"3x3" is PyTorch's, "1x1" Keras's`);
-  checkChoice(activation, "activation", ["softmax", "linear"], `take "linear" and add a layer for another`);
+  checkChoice(MODEL, activation, "activation", {
+    choices: ["softmax", "linear"],
+    remedy: `take "linear" and add a layer for another`,
+  });
   if (classes === 1 && activation === "softmax") {
     throw new RangeError(
-      `Cannot build ResNet50: expected "classes" from 2 with activation "softmax", which is always 1 on ` +
+      `Cannot build ${MODEL}: expected "classes" from 2 with activation "softmax", which is always 1 on ` +
         `one output: got 1; take activation "linear" or 2 classes`,
     );
   }
-  if (typeof name !== "string" || name === "") {
-    throw new TypeError(
-      `Cannot build ResNet50: expected "name" to be a string of a character or more: got ${show(name)}`,
-    );
-  }
+  checkName(MODEL, name);
   if (options.seed !== undefined) checkSeed(options.seed);
-}
-
-function checkCount(value: unknown, what: string, remedy: string): void {
-  if (typeof value !== "number") {
-    throw new TypeError(
-      `Cannot build ResNet50: expected ${what} to be a number: got ${show(value)}; ${remedy}`,
-    );
-  }
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new RangeError(
-      `Cannot build ResNet50: expected ${what} to be an integer from 1: got ${value}; ${remedy}`,
-    );
-  }
-}
-
-function checkChoice(value: unknown, what: string, choices: readonly string[], remedy: string): void {
-  if (choices.includes(value as string)) return;
-  const expected = choices.map((choice) => `"${choice}"`).join(" or ");
-  throw new RangeError(
-    `Cannot build ResNet50: expected "${what}" ${expected}: got ${show(value)}; ${remedy}`,
-  );
-}
-
-/** A value as a person would write it. */
-function show(value: unknown): string {
-  return typeof value === "object" || typeof value === "string" ? JSON.stringify(value) : String(value);
 }

@@ -1,12 +1,10 @@
 /** Tests of ResNet50: its shapes, names, what it is saved as, and its outputs against PyTorch's. @module */
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
-import { setWasmPaths } from "npm:@tensorflow/tfjs-backend-wasm@4.22.0";
 import { tf } from "../../deps.ts";
 import { resnet50, type ResNet50Options } from "../../stages/resnet50.ts";
 import { type Layer, silenceBanner } from "../../stages/tfjs.ts";
+import { classNames, count, fillLayers, onWasm, saved as savedModel, uniform } from "./built_models.ts";
 
-setWasmPaths(fileURLToPath(new URL(".", import.meta.resolve("npm:@tensorflow/tfjs-backend-wasm@4.22.0"))));
 await tf.setBackend("cpu");
 silenceBanner();
 
@@ -60,25 +58,8 @@ function withModel<T>(options: ResNet50Options, use: (model: tf.LayersModel) => 
   }
 }
 
-function count(weights: tf.LayerVariable[]): number {
-  return weights.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a! * b!, 1)!, 0);
-}
-
 function layer(model: tf.LayersModel, name: string): Layer {
   return model.getLayer(name) as unknown as Layer;
-}
-
-/** Numbers in [-1, 1) from a hash of tensor and index: `uniform` of resnet50_torch.py. */
-function uniform(tensor: number, shape: number[], center: number, spread: number): tf.Tensor {
-  const values = new Float32Array(shape.reduce((a, b) => a * b, 1));
-  const offset = Math.imul(tensor, 0x9e3779b9);
-  for (let i = 0; i < values.length; i++) {
-    let x = (i + offset) | 0;
-    x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
-    x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
-    values[i] = center + spread * (((x ^ (x >>> 16)) >>> 0) / 2 ** 31 - 1);
-  }
-  return tf.tensor(values, shape);
 }
 
 /** Sets the weights that resnet50_torch.py sets, in its order: a block's shortcut comes first. */
@@ -89,19 +70,10 @@ function fill(model: tf.LayersModel): void {
       for (const part of i === 1 ? [0, 1, 2, 3] : [1, 2, 3]) prefixes.push(`conv${group}_block${i}_${part}`);
     }
   }
-  let tensor = 0;
-  const set = (name: string, ranges: (shape: number[]) => [center: number, spread: number][]) => {
-    const { weights } = layer(model, name);
-    const spread = ranges(weights[0]!.shape);
-    const values = weights.map(({ shape }, i) => uniform(++tensor, shape, ...spread[i]!));
-    model.getLayer(name).setWeights(values);
-    tf.dispose(values);
-  };
-  for (const prefix of prefixes) {
-    set(`${prefix}_conv`, ([h, w, fanIn]) => [[0, Math.sqrt(6 / (h! * w! * fanIn!))]]);
-    set(`${prefix}_bn`, () => [[1, 0.25], [0, 0.25], [0, 0.25], [1, 0.5]]);
-  }
-  set("predictions", () => [[0, 2048 ** -0.5], [0, 2048 ** -0.5]]);
+  fillLayers(model, [
+    ...prefixes.flatMap((prefix) => [`${prefix}_conv`, `${prefix}_bn`]),
+    "predictions",
+  ]);
 }
 
 /** Runs a filled model and compares it with PyTorch's. */
@@ -123,15 +95,6 @@ function matches(
   const largest = Math.max(...expected.map(Math.abs));
   const error = Math.max(...expected.map((y, i) => Math.abs(actual[i]! - y))) / largest;
   assert.ok(error < tolerance, `relative error ${error}: expected ${expected}, got ${actual}`);
-}
-
-async function onWasm(run: () => void | Promise<void>): Promise<void> {
-  assert.ok(await tf.setBackend("wasm"));
-  try {
-    await run();
-  } finally {
-    await tf.setBackend("cpu");
-  }
 }
 
 Deno.test("resnet50() gives the outputs of PyTorch's model in inference", () =>
@@ -285,12 +248,7 @@ Deno.test("resnet50() starts convolutions as torchvision and the last layer as P
 Deno.test("resnet50() saves as layers of TensorFlow.js alone, and loads with the same outputs", () =>
   onWasm(async () => {
     const model = resnet50({ inputShape: [32, 32, 3], classes: CLASSES, seed: 1 });
-    const saved = await new Promise<tf.io.ModelArtifacts>((resolve) => {
-      model.save(tf.io.withSaveHandler((artifacts) => {
-        resolve(artifacts);
-        return Promise.resolve({ modelArtifactsInfo: { dateSaved: new Date(), modelTopologyType: "JSON" } });
-      }));
-    });
+    const saved = await savedModel(model);
     assert.deepEqual(
       [...classNames(saved.modelTopology)].sort(),
       [
@@ -319,16 +277,6 @@ Deno.test("resnet50() saves as layers of TensorFlow.js alone, and loads with the
     model.dispose();
     copy.dispose();
   }));
-
-/** Every `class_name` in a saved topology. */
-function classNames(value: unknown, found: Set<string> = new Set()): Set<string> {
-  if (typeof value !== "object" || value === null) return found;
-  for (const [key, inner] of Object.entries(value)) {
-    if (key === "class_name") found.add(inner);
-    classNames(inner, found);
-  }
-  return found;
-}
 
 Deno.test("resnet50() normalizes as PyTorch, whose momentum of 0.1 is 0.9 here", () => {
   withModel({ inputShape: [32, 32, 3], classes: 2 }, (model) => {

@@ -61,6 +61,8 @@ def fill(model):
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             put(module.weight, 0, (6 / module.weight[0].numel()) ** 0.5, [2, 3, 1, 0])
+            if module.bias is not None:
+                put(module.bias, 0, 1)
         elif isinstance(module, nn.BatchNorm2d):
             put(module.weight, 1, 0.25)
             put(module.bias, 0, 0.25)
