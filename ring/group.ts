@@ -1,6 +1,6 @@
 /**
  * Members that add up their values, each in a worker of its own. Whoever asks a group to reduce does not know
- * what it spans.
+ * what it spans; `open_group.ts` opens one in shared memory.
  * @module
  */
 

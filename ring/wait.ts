@@ -16,6 +16,8 @@ export interface WaitOptions {
   report?(line: string): void;
   /** Milliseconds after which a stall is reported. Default: 60,000. */
   stallMs?: number;
+  /** How often to look at the cell before sleeping. Default: once. */
+  spins?: number;
 }
 
 /**
@@ -33,6 +35,11 @@ export function waitUntil(
   let value = Atomics.load(cells, index);
   if (ready(value)) return 0;
   const start = performance.now();
+  for (let spin = options.spins ?? 0; spin > 0; spin--) {
+    pause();
+    value = Atomics.load(cells, index);
+    if (ready(value)) return performance.now() - start;
+  }
   const stallMs = options.stallMs ?? STALL_MS;
   let stalled = false;
   while (!ready(value)) {
@@ -46,3 +53,6 @@ export function waitUntil(
   }
   return performance.now() - start;
 }
+
+/** Lets the core's other thread, or nothing, go on for a moment. */
+const pause = (Atomics as { pause?: () => void }).pause ?? (() => {});

@@ -1,18 +1,28 @@
-/** Starts workers that play one side of a ring. @module */
+/** Starts workers that play one side of a ring, or a member of a group. @module */
+import type { MemberResult, MemberTask } from "./member.ts";
 import type { PeerResult, PeerTask } from "./peer.ts";
 
 /** A worker at its task. */
-export interface Peer extends Disposable {
-  /** Resolves when the worker is about to send or receive its first message. */
+export interface Peer<Result = PeerResult> extends Disposable {
+  /** Resolves when the worker is about to send or receive its first message, or to begin its first sum. */
   readonly started: Promise<void>;
-  readonly result: Promise<PeerResult>;
+  readonly result: Promise<Result>;
 }
 
-/** Starts one. Dispose it when the test is over. */
+/** Starts one side of a ring. Dispose it when the test is over. */
 export function startPeer(task: PeerTask): Peer {
-  const worker = new Worker(new URL("./peer.ts", import.meta.url), { type: "module" });
+  return start("./peer.ts", task);
+}
+
+/** Starts a member of a group. Dispose it when the test is over. */
+export function startMember(task: MemberTask): Peer<MemberResult> {
+  return start("./member.ts", task);
+}
+
+function start<Result>(module: string, task: unknown): Peer<Result> {
+  const worker = new Worker(new URL(module, import.meta.url), { type: "module" });
   const started = Promise.withResolvers<void>();
-  const result = Promise.withResolvers<PeerResult>();
+  const result = Promise.withResolvers<Result>();
   worker.onmessage = ({ data }) => data === "started" ? started.resolve() : result.resolve(data);
   worker.onerror = (event) => {
     event.preventDefault();
