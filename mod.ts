@@ -15,7 +15,7 @@
 export { tf } from "./deps.ts";
 export { distribute } from "./runtime/distribute.ts";
 export type { ProgressReport, StepResult } from "./runtime/coordinator/coordinator.ts";
-export type { DistributeOptions, ResolvedOptions, StrategyName } from "./runtime/options.ts";
+export type { DistributeOptions, Recut, ResolvedOptions, StrategyName } from "./runtime/options.ts";
 export type { Trainer } from "./runtime/trainer/trainer.ts";
 export type {
   BatchedData,

@@ -139,8 +139,6 @@ export function resolveOptions(
   const costs = options.costs ?? (given.some(({ kind }) => kind === "cuda") ? "estimated" : "measured");
   checkOneOf("costs", costs, ["measured", "estimated"]);
   const devices = stageDevices(strategy, given, options, graph);
-  checkInteger("microBatches", options.microBatches, 1);
-  checkInteger("splitSize", options.splitSize, 1);
   checkInteger("maxInFlight", options.maxInFlight, 1);
   const weightBatch = options.weightBatch ?? "auto";
   if (weightBatch !== "auto") checkInteger("weightBatch", weightBatch, 1);
@@ -153,26 +151,9 @@ export function resolveOptions(
       `Cannot use ${name} ${value} with ${instead}: W is a part of its own in schedule "zero-bubble" alone`,
     );
   }
-  if (options.microBatches !== undefined && options.splitSize !== undefined) {
-    throw new TypeError(
-      `Cannot use microBatches ${options.microBatches} together with splitSize ${options.splitSize}: give one of them`,
-    );
-  }
-  if (strategy === "modelParallel" && (options.microBatches ?? 1) !== 1) {
-    throw new RangeError(
-      `Cannot use microBatches ${options.microBatches} with strategy "modelParallel": ` +
-        `it runs the batch as one; use strategy "pipeline"`,
-    );
-  }
+  checkCut(options, strategy);
   const partition = options.partition ?? "auto";
-  if (partition !== "auto") {
-    if (!Array.isArray(partition)) {
-      throw new TypeError(
-        `Cannot use partition ${JSON.stringify(partition)}: expected "auto" or an array of layers`,
-      );
-    }
-    resolvePartition(graph, partition, devices.length);
-  }
+  checkPartitionOption(partition, graph, devices.length);
   const seed = options.seed ?? 0;
   checkInteger("seed", seed, 0);
   const notice = options.notice ?? ((line: string) => console.error(line));
@@ -193,6 +174,67 @@ export function resolveOptions(
     debug: options.debug ?? false,
     notice,
   };
+}
+
+/** What can change while the stages are up. */
+export type Recut = Pick<DistributeOptions, "partition" | "microBatches" | "splitSize" | "schedule">;
+
+/**
+ * Options with another partition, number of micro-batches or schedule; what is not given stays as it is.
+ *
+ * @throws {TypeError|RangeError} naming the value, what is expected and the remedy
+ */
+export function recutOptions(resolved: ResolvedOptions, graph: ModelGraph, recut: Recut): ResolvedOptions {
+  checkKeys(
+    "repartition",
+    recut,
+    new Set<keyof Recut>(["partition", "microBatches", "splitSize", "schedule"]),
+  );
+  const { strategy, devices } = resolved;
+  if (strategy !== "pipeline" && strategy !== "modelParallel") {
+    throw new TypeError(
+      `Cannot cut the model anew with strategy "${strategy}": expected "pipeline" or "modelParallel"`,
+    );
+  }
+  const { partition = resolved.partition, schedule = resolved.schedule } = recut;
+  checkOneOf("schedule", schedule, SCHEDULES);
+  checkCut(recut, strategy);
+  checkPartitionOption(partition, graph, devices.length);
+  const cut = recut.microBatches !== undefined || recut.splitSize !== undefined ? recut : resolved;
+  return {
+    ...resolved,
+    partition,
+    schedule: strategy === "pipeline" ? schedule : resolved.schedule,
+    microBatches: cut.microBatches ?? resolved.microBatches,
+    splitSize: cut.splitSize,
+  };
+}
+
+/** How a batch is cut. */
+function checkCut({ microBatches, splitSize }: Recut, strategy: StrategyName): void {
+  checkInteger("microBatches", microBatches, 1);
+  checkInteger("splitSize", splitSize, 1);
+  if (microBatches !== undefined && splitSize !== undefined) {
+    throw new TypeError(
+      `Cannot use microBatches ${microBatches} together with splitSize ${splitSize}: give one of them`,
+    );
+  }
+  if (strategy === "modelParallel" && (microBatches ?? 1) !== 1) {
+    throw new RangeError(
+      `Cannot use microBatches ${microBatches} with strategy "modelParallel": ` +
+        `it runs the batch as one; use strategy "pipeline"`,
+    );
+  }
+}
+
+function checkPartitionOption(partition: unknown, graph: ModelGraph, stages: number): void {
+  if (partition === "auto") return;
+  if (!Array.isArray(partition)) {
+    throw new TypeError(
+      `Cannot use partition ${JSON.stringify(partition)}: expected "auto" or an array of layers`,
+    );
+  }
+  resolvePartition(graph, partition, stages);
 }
 
 /** One device per stage. */

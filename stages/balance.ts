@@ -1,11 +1,10 @@
 /**
  * Cuts a model so that the slowest stage is as fast as it can be: an exact dynamic program over per-layer cost.
  *
- * Source: torchgpipe's `balance` asks the same question of a sequence; here a cut may be forbidden, and a
- * tensor may not skip a stage.
+ * Source: torchgpipe's `balance` asks the same question of a sequence; here a cut may be forbidden.
  * @module
  */
-import { allowedCuts, earliestNextCut, type Partition } from "./partition.ts";
+import { allowedCuts, type Partition } from "./partition.ts";
 import type { ModelGraph } from "./graph.ts";
 
 /** Seconds that one micro-batch takes in one layer. */
@@ -62,7 +61,6 @@ function leastCuts(
 ): { value: number; cuts: number[] } | undefined {
   const n = graph.layers.length;
   const allowed = allowedCuts(graph);
-  const next = earliestNextCut(graph);
   type Entry = { readonly value: number; readonly begin: number } | undefined;
   const rows: Entry[][] = [[{ value: 0, begin: 0 }]]; // rows[k][j]: layers 0..j-1 in k stages
   for (let k = 1; k <= stages; k++) {
@@ -70,7 +68,7 @@ function leastCuts(
     for (let j = k; j <= n; j++) {
       for (let i = k - 1; i < j; i++) {
         const before = rows[k - 1]![i];
-        if (before === undefined || i > 0 && (!allowed[i] || j < n && next[i]! > j)) continue;
+        if (before === undefined || i > 0 && !allowed[i]) continue;
         const value = extend(before.value, i, j);
         if (value !== undefined && value < (row[j]?.value ?? Infinity)) row[j] = { value, begin: i };
       }

@@ -1,5 +1,5 @@
-/** Where a model is cut, and what crosses each cut. @module */
-import { type GraphLayer, type ModelGraph, refKey, type TensorRef } from "./graph.ts";
+/** Where a model is cut into stages. @module */
+import type { GraphLayer, ModelGraph } from "./graph.ts";
 
 /**
  * Cuts of a model into stages: stage `s` holds layers `cuts[s - 1]` (0 for the first) up to, not including,
@@ -10,15 +10,11 @@ export interface Partition {
   readonly cuts: readonly number[];
 }
 
-/** How a user names cuts: the layer that begins each stage after the first, by name or position. */
+/**
+ * How a user names cuts: the layer that begins each stage after the first, by name, by position, or by the block
+ * that it begins: "encoder3" for the first of the layers "encoder3_block1_conv1", "encoder3_block1_bn1", ...
+ */
 export type PartitionSpec = readonly (string | number)[];
-
-/** A tensor that leaves one stage for the next. */
-export interface Crossing {
-  readonly ref: TensorRef;
-  /** Whether a gradient comes back for it. */
-  readonly needsGradient: boolean;
-}
 
 /** Which stage holds the layer at `position`. */
 export function stageOf(partition: Partition, position: number): number {
@@ -47,12 +43,12 @@ export function resolvePartition(graph: ModelGraph, spec: PartitionSpec, stages:
     );
   }
   const cuts = spec.map((entry) => {
-    const position = typeof entry === "number" ? entry : graph.layers.findIndex(({ name }) => name === entry);
+    const position = typeof entry === "number" ? entry : positionOf(graph, entry);
     if (!Number.isInteger(position) || position < 0 || position >= graph.layers.length) {
       throw new RangeError(
         typeof entry === "number"
           ? `Cannot cut the model at layer ${entry}: expected an index from 1 to ${graph.layers.length - 1}`
-          : `Cannot cut the model at layer "${entry}": it has no such layer; its layers are ${
+          : `Cannot cut the model at layer "${entry}": it has no such layer or block; its layers are ${
             names(graph.layers)
           }`,
       );
@@ -71,11 +67,16 @@ export function resolvePartition(graph: ModelGraph, spec: PartitionSpec, stages:
   return partition;
 }
 
+/** Where the layer of that name stands, or the first layer of the block; -1 if there is none. */
+function positionOf({ layers }: ModelGraph, name: string): number {
+  const layer = layers.findIndex((layer) => layer.name === name);
+  return layer >= 0 ? layer : layers.findIndex((layer) => layer.name.startsWith(`${name}_`));
+}
+
 /**
  * Refuses a partition that cannot be run.
  *
- * @throws {RangeError} naming the layers, if a layer is used in two stages, a tensor is needed further on than
- * the next stage, or a mask would have to cross
+ * @throws {RangeError} naming the layers, if a layer is used in two stages, or a mask would have to cross
  */
 export function checkPartition(graph: ModelGraph, partition: Partition): void {
   const stageByName = new Map(graph.layers.map(({ name }, i) => [name, stageOf(partition, i)]));
@@ -89,13 +90,6 @@ export function checkPartition(graph: ModelGraph, partition: Partition): void {
           `"${edge.from.name}" of stage ${from}; keep all of its uses in one stage`,
       );
     }
-    if (to > from + 1) {
-      throw new RangeError(
-        `Cannot cut the model: the output of layer "${edge.from.name}" in stage ${from} is needed by layer ` +
-          `"${edge.to.name}" in stage ${to}, further on than the next stage; move a cut so that at most one lies ` +
-          `between them`,
-      );
-    }
     if (edge.from.masks) {
       throw new RangeError(
         `Cannot cut the model between layers "${edge.from.name}" and "${edge.to.name}": a mask goes from one to ` +
@@ -103,36 +97,6 @@ export function checkPartition(graph: ModelGraph, partition: Partition): void {
       );
     }
   }
-}
-
-/** The tensors that leave stage `stage` for the next, in the order of the layers that make them. */
-export function crossings(graph: ModelGraph, partition: Partition, stage: number): Crossing[] {
-  const position = new Map(graph.layers.map(({ name }, i) => [name, i]));
-  const trained = trainableUpstream(graph);
-  const found = new Map<string, Crossing>();
-  graph.layers.forEach((layer, i) => {
-    if (stageOf(partition, i) !== stage + 1) return;
-    for (const ref of layer.nodes.flatMap((node) => node.inputs)) {
-      const from = position.get(ref.layer);
-      if (from === undefined || stageOf(partition, from) !== stage) continue;
-      const { dtype } = graph.layers[from]!.nodes[ref.node]!.outputs[ref.tensor]!;
-      found.set(refKey(ref), { ref, needsGradient: dtype === "float32" && trained.has(ref.layer) });
-    }
-  });
-  return [...found.values()].sort((a, b) => position.get(a.ref.layer)! - position.get(b.ref.layer)!);
-}
-
-/** For each position, the first position at which a stage that begins there may be cut again. */
-export function earliestNextCut(graph: ModelGraph): number[] {
-  const position = new Map(graph.layers.map(({ name }, i) => [name, i]));
-  const next = graph.layers.map((_, i) => i + 1);
-  for (const { from, to } of edges(graph)) {
-    const made = position.get(from.name)!;
-    const used = position.get(to.name)!;
-    // Made before a cut at `c` and used at `used`: the stage that begins at `c` must reach past `used`.
-    for (let c = made + 1; c <= used; c++) next[c] = Math.max(next[c]!, used + 1);
-  }
-  return next;
 }
 
 /** Whether the model may be cut before each position, looking at that cut alone. */
@@ -156,20 +120,6 @@ function* edges(graph: ModelGraph): Generator<{ from: GraphLayer; to: GraphLayer
       if (from !== undefined) yield { from, to };
     }
   }
-}
-
-/** Names of layers whose output depends on a trainable weight. */
-function trainableUpstream(graph: ModelGraph): Set<string> {
-  const trained = new Set<string>();
-  let before = -1;
-  while (trained.size !== before) { // a shared layer can depend on one that comes after it in the order
-    before = trained.size;
-    for (const layer of graph.layers) {
-      const own = layer.weights.some((w) => w.trainable);
-      if (own || layer.nodes.some((n) => n.inputs.some((r) => trained.has(r.layer)))) trained.add(layer.name);
-    }
-  }
-  return trained;
 }
 
 function names(layers: readonly GraphLayer[]): string {

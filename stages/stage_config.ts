@@ -1,7 +1,8 @@
 /** What a worker is told to build its stage: plain data that passes through `postMessage`. @module */
 import type { DType, TensorSpec } from "../ring/dtype.ts";
 import { type GraphLayer, type ModelGraph, refKey, type TensorRef } from "./graph.ts";
-import { crossings, type Partition, stageLayers } from "./partition.ts";
+import { type Partition, stageLayers } from "./partition.ts";
+import { routesOf } from "./routes.ts";
 
 /** A tensor that a stage is given. */
 export interface StageInput {
@@ -9,16 +10,20 @@ export interface StageInput {
   readonly dtype: DType;
   /** Shape with `null` for what is open, batch axis first. */
   readonly shape: readonly (number | null)[];
-  /** Which of the model's inputs it is; undefined for a tensor that the previous stage sends. */
+  /** Which of the model's inputs it is; undefined for a tensor that another stage sends. */
   readonly modelInput?: number;
-  /** Whether the previous stage waits for its gradient. */
+  /** The stage that sends it; undefined for one of the model's inputs. */
+  readonly from?: number;
+  /** Whether that stage waits for its gradient. */
   readonly needsGradient: boolean;
 }
 
-/** A tensor that a stage sends to the next. */
+/** A tensor that a stage sends to another; one that several stages need is an output for each of them. */
 export interface StageOutput {
   readonly ref: TensorRef;
   readonly dtype: DType;
+  /** The stage that needs it. */
+  readonly to: number;
   /** Whether its gradient comes back. */
   readonly needsGradient: boolean;
 }
@@ -56,9 +61,8 @@ export function weightKey(layer: string, index: number): string {
 /** Describes every stage of a partitioned model. */
 export function stageConfigs(graph: ModelGraph, partition: Partition, layout: WeightLayout): StageConfig[] {
   const count = partition.cuts.length + 1;
-  const owner = new Map<string, GraphLayer>(graph.layers.map((layer) => [layer.name, layer]));
-  const sent = Array.from({ length: count }, (_, s) => s < count - 1 ? crossings(graph, partition, s) : []);
-  return sent.map((out, index): StageConfig => {
+  const routes = routesOf(graph, partition);
+  return Array.from({ length: count }, (_, index): StageConfig => {
     const layers = stageLayers(graph, partition, index);
     const used = new Set(layers.flatMap((layer) => layer.nodes.flatMap((node) => node.inputs.map(refKey))));
     const fed = graph.inputs.flatMap((input, modelInput): StageInput[] =>
@@ -66,19 +70,19 @@ export function stageConfigs(graph: ModelGraph, partition: Partition, layout: We
         ? [{ ref: input.ref, dtype: input.dtype, shape: input.shape, modelInput, needsGradient: false }]
         : []
     );
-    const received = (sent[index - 1] ?? []).map(({ ref, needsGradient }): StageInput => {
-      const { shape, dtype } = owner.get(ref.layer)!.nodes[ref.node]!.outputs[ref.tensor]!;
-      return { ref, dtype, shape, needsGradient };
-    });
+    const received = routes.filter(({ to }) => to === index).map((
+      { ref, dtype, shape, from, needsGradient },
+    ): StageInput => ({ ref, dtype, shape, from, needsGradient }));
     const here = new Set(layers.map(({ name }) => name));
     return {
       index,
       count,
       layers,
       inputs: [...fed, ...received],
-      outputs: out.map(({ ref, needsGradient }) => ({
+      outputs: routes.filter(({ from }) => from === index).map(({ ref, dtype, to, needsGradient }) => ({
         ref,
-        dtype: owner.get(ref.layer)!.nodes[ref.node]!.outputs[ref.tensor]!.dtype,
+        dtype,
+        to,
         needsGradient,
       })),
       modelOutputs: graph.outputs.flatMap(({ ref }, output) => here.has(ref.layer) ? [{ ref, output }] : []),

@@ -53,7 +53,8 @@ export type ProgressReport = (phase: "start" | "partition" | "build" | "capture"
 /** The stages of one model at work. */
 export class Coordinator {
   readonly #workers = new StageWorkers();
-  readonly #workloads: Workloads;
+  #workloads: Workloads;
+  #options: ResolvedOptions;
   readonly #lanes = new Map<string, ReadyLane>();
   readonly #leaks = new LeakCheck();
   #stages: StageConfig[] = [];
@@ -69,15 +70,30 @@ export class Coordinator {
   captureSeconds = 0;
 
   constructor(
-    model: tf.LayersModel,
+    readonly model: tf.LayersModel,
     readonly graph: ModelGraph,
-    readonly options: ResolvedOptions,
+    options: ResolvedOptions,
     readonly weights: WeightMemory,
     readonly progress: ProgressReport = () => {},
   ) {
+    this.#options = options;
     this.engine = options.engine.name;
     this.#engine = options.engine;
     this.#workloads = new Workloads(model, graph, options);
+  }
+
+  /** What the stages were told. */
+  get options(): ResolvedOptions {
+    return this.#options;
+  }
+
+  /** Cuts the model anew at the next start, on the workers that are up. Optimizer slots begin anew. */
+  async recut(options: ResolvedOptions): Promise<void> {
+    await this.storeWeights();
+    this.#options = options;
+    this.#workloads = new Workloads(this.model, this.graph, options);
+    this.#partition = undefined;
+    this.#built = false;
   }
 
   /** Layers that begin each stage after the first. */
@@ -92,7 +108,7 @@ export class Coordinator {
    */
   async start(compiled: CompiledSpec | undefined, shape: BatchShape): Promise<void> {
     const { running } = this.#workers;
-    if (running && (compiled === undefined || compiled === this.#compiled)) return;
+    if (running && this.#partition && (compiled === undefined || compiled === this.#compiled)) return;
     if (running) await this.storeWeights();
     else {
       this.#forget();
@@ -101,7 +117,7 @@ export class Coordinator {
       await this.#startWorkers();
       await this.weights.load();
     }
-    this.#compiled = compiled;
+    this.#compiled = compiled ?? this.#compiled;
     if (!this.#partition) {
       this.progress("partition");
       this.#partition = await choosePartition({

@@ -3,6 +3,7 @@ import { byteLengthOf, type TensorSpec } from "../../ring/dtype.ts";
 import { createRing, type RingChannel } from "../../ring/ring.ts";
 import type { Workload } from "../../stages/executor.ts";
 import { refKey } from "../../stages/graph.ts";
+import { linksOf } from "../../stages/routes.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import type { LaneSetup } from "../protocol.ts";
 import type { Capacities } from "../schedules/simulate.ts";
@@ -33,7 +34,10 @@ export interface LaneOptions {
   readonly feedCapacity: number;
 }
 
-/** Makes the rings: one for each source, destination and tensor, and separate ones each way. */
+/**
+ * Makes the rings: one for each source, destination and tensor, and separate ones each way. A stage's inputs and
+ * its gradients stand in the order of its config.
+ */
 export function createLane(options: LaneOptions): LaneRings {
   const { id, stages, mode, specs, targets, capacities, feedCapacity } = options;
   const training = mode === "train";
@@ -49,28 +53,31 @@ export function createLane(options: LaneOptions): LaneRings {
     feeds.push({ kind, index, channel });
     return channel;
   };
-  const between = stages.slice(0, -1).map(({ outputs, index }) => {
-    const ring = (ref: StageConfig["outputs"][number]["ref"], tensor: number, back: boolean) =>
-      createRing({
-        capacity: back ? capacities.gradients[index]! : capacities.activations[index]!,
-        slotBytes: byteLengthOf(specs.get(refKey(ref))!),
-        name: back
-          ? `gradient of ${ref.layer} from stage ${index + 1} to ${index}`
-          : `${ref.layer} from stage ${index} to ${index + 1}`,
-        tensor,
-      });
-    return {
-      activations: outputs.map(({ ref }, i) => ring(ref, i, false)),
-      gradients: training
-        ? outputs.flatMap(({ ref, needsGradient }, i) => needsGradient ? [ring(ref, i, true)] : [])
-        : [],
-    };
-  });
+  const links = linksOf(stages.flatMap(outgoing));
+  /** What goes from one stage to another, with its rings. */
+  const crossings = stages.flatMap((stage) =>
+    outgoing(stage).map((route, tensor) => {
+      const { ref, from, to, needsGradient } = route;
+      const link = links.findIndex((link) => link.from === from && link.to === to);
+      const ring = (name: string, capacity: number) =>
+        createRing({ capacity, slotBytes: byteLengthOf(specs.get(refKey(ref))!), name, tensor });
+      return {
+        ...route,
+        activations: ring(`${ref.layer} from stage ${from} to ${to}`, capacities.activations[link]!),
+        gradients: training && needsGradient
+          ? ring(`gradient of ${ref.layer} from stage ${to} to ${from}`, capacities.gradients[link]!)
+          : undefined,
+      };
+    })
+  );
   const setups = stages.map((stage, s): LaneSetup => {
-    const received = between[s - 1]?.activations ?? [];
+    const sent = crossings.filter(({ from }) => from === s);
+    const received = crossings.filter(({ to }) => to === s);
     let next = 0;
     const inputs = stage.inputs.map(({ ref, modelInput }) =>
-      modelInput === undefined ? received[next++]! : feed("input", modelInput, specs.get(refKey(ref))!, s)
+      modelInput === undefined
+        ? received[next++]!.activations
+        : feed("input", modelInput, specs.get(refKey(ref))!, s)
     );
     return {
       id,
@@ -78,10 +85,17 @@ export function createLane(options: LaneOptions): LaneRings {
       targets: mode === "predict"
         ? []
         : stage.modelOutputs.map(({ output }) => feed("target", output, targets[output]!, s)),
-      outputs: between[s]?.activations ?? [],
-      outputGradients: between[s]?.gradients ?? [],
-      inputGradients: between[s - 1]?.gradients ?? [],
+      outputs: sent.map(({ activations }) => activations),
+      outputGradients: sent.flatMap(({ gradients }) => gradients ?? []),
+      inputGradients: received.flatMap(({ gradients }) => gradients ?? []),
     };
   });
   return { id, setups, feeds };
+}
+
+/** The routes that begin at a stage. */
+export function outgoing(
+  { index, outputs }: StageConfig,
+): (StageConfig["outputs"][number] & { from: number })[] {
+  return outputs.map((output) => ({ ...output, from: index }));
 }

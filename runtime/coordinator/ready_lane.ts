@@ -4,9 +4,10 @@ import { RingSender } from "../../ring/ring.ts";
 import type { MicroBatch, Workload } from "../../stages/executor.ts";
 import type { UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
+import { type Link, linksOf } from "../../stages/routes.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
 import type { HostBatch } from "../data/batch_source.ts";
-import type { LaneRings } from "./lanes.ts";
+import { type LaneRings, outgoing } from "./lanes.ts";
 import type { MeasuredTimes } from "../measure.ts";
 import { memoryNeeded } from "./memory_fit.ts";
 import { type BatchShape, microBatchesOf } from "./micro_batches.ts";
@@ -35,6 +36,7 @@ export interface LanePlan {
 /** One way of running, ready to be fed. */
 export class ReadyLane {
   readonly #weightBatch: readonly number[];
+  readonly #links: readonly Link[];
   readonly #schedules = new Map<number, Schedule>();
   readonly #workloads = new Map<string, Workload>();
   #rings: LaneRings | undefined;
@@ -44,6 +46,7 @@ export class ReadyLane {
 
   constructor(readonly plan: LanePlan, readonly workloads: Workloads) {
     const { times, stages, microBatches } = plan;
+    this.#links = linksOf(stages.flatMap(outgoing));
     const { weightBatch, maxInFlight } = workloads.options;
     this.#weightBatch = !times
       ? stages.map(() => 1)
@@ -54,13 +57,15 @@ export class ReadyLane {
 
   /** Slots of the rings between stages. @throws {Error} if the schedule cannot run with them */
   capacities(): Capacities {
-    const { shape, stages, microBatches } = this.plan;
+    const { shape, microBatches } = this.plan;
+    const links = this.#links;
     if (shape.mode !== "train") {
-      return { activations: stages.map(() => 2), gradients: stages.map(() => 0) };
+      // Stages between source and destination each have a micro-batch of their own meanwhile.
+      return { activations: links.map(({ from, to }) => to - from + 1), gradients: links.map(() => 0) };
     }
     const schedule = this.schedule(microBatches);
-    const capacities = capacitiesFor(schedule, microBatches, this.#times());
-    validate(schedule, microBatches, capacities);
+    const capacities = capacitiesFor(schedule, microBatches, this.#times(), links);
+    for (let m = 1; m <= microBatches; m++) validate(this.schedule(m), m, capacities, links);
     return capacities;
   }
 
@@ -144,7 +149,7 @@ export class ReadyLane {
     const schedule = microBatches < most
       ? firstMicroBatches(this.schedule(most), microBatches)
       : this.#makeSchedule(microBatches);
-    validate(schedule, microBatches);
+    validate(schedule, microBatches, undefined, this.#links);
     this.#schedules.set(microBatches, schedule);
     return schedule;
   }

@@ -1,4 +1,5 @@
 /** Schedules by name, and the rings that each needs. @module */
+import type { Link } from "../../stages/routes.ts";
 import type { Schedule } from "./action.ts";
 import { gpipe } from "./gpipe.ts";
 import { oneForwardOneBackward } from "./one_f_one_b.ts";
@@ -62,8 +63,9 @@ export function capacitiesFor(
   schedule: Schedule,
   microBatches: number,
   times?: readonly StageTimes[],
+  links?: readonly Link[],
 ): Capacities {
-  const { peak } = simulate(schedule, times ? { times } : {});
+  const { peak } = simulate(schedule, { ...(times ? { times } : {}), ...(links ? { links } : {}) });
   const roomy = (slots: readonly number[]) => slots.map((n) => Math.min(microBatches, n + 1));
   return { activations: roomy(peak.activations), gradients: roomy(peak.gradients) };
 }

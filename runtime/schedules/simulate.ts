@@ -6,6 +6,7 @@
  * stays taken until its receiver has done the last of F, B and W that reads it.
  * @module
  */
+import { chainLinks, type Link } from "../../stages/routes.ts";
 import { type Action, formatAction, type Schedule } from "./action.ts";
 
 /** Seconds (or any unit) that one micro-batch takes on a stage. */
@@ -17,7 +18,7 @@ export interface StageTimes {
   readonly U?: number;
 }
 
-/** Slots of the rings between neighbouring stages: entry `s` lies between stages `s` and `s + 1`. */
+/** Slots of the rings between stages, by link: entry `s` lies between stages `s` and `s + 1` without skips. */
 export interface Capacities {
   readonly activations: readonly number[];
   readonly gradients: readonly number[];
@@ -28,6 +29,8 @@ export interface SimulationOptions {
   readonly times?: readonly StageTimes[];
   /** Default: no limit. */
   readonly capacities?: Capacities;
+  /** Which stages send to which. Default: each to the next. */
+  readonly links?: readonly Link[];
 }
 
 /** One action as it was played. */
@@ -65,66 +68,82 @@ interface Ring {
  *
  * @throws {DeadlockError} naming the actions that wait for each other
  */
-export function simulate(schedule: Schedule, { times, capacities }: SimulationOptions = {}): Simulation {
+export function simulate(schedule: Schedule, options: SimulationOptions = {}): Simulation {
+  const { times, capacities } = options;
   const p = schedule.length;
-  const ring = (kind: "activations" | "gradients", s: number): Ring => ({
+  const links = options.links ?? chainLinks(p);
+  const ring = (kind: "activations" | "gradients", { from, to }: Link, i: number): Ring => ({
     name: kind === "activations"
-      ? `activations from stage ${s} to ${s + 1}`
-      : `gradients from stage ${s + 1} to ${s}`,
-    capacity: capacities?.[kind][s] ?? Infinity,
+      ? `activations from stage ${from} to ${to}`
+      : `gradients from stage ${to} to ${from}`,
+    capacity: capacities?.[kind][i] ?? Infinity,
     sent: [],
     released: [],
     peak: 0,
   });
-  const activations = Array.from({ length: p - 1 }, (_, s) => ring("activations", s));
-  const gradients = Array.from({ length: p - 1 }, (_, s) => ring("gradients", s));
+  const activations = links.map((link, i) => ring("activations", link, i));
+  const gradients = links.map((link, i) => link.gradients ? ring("gradients", link, i) : undefined);
+  /** The rings of the links that end, or begin, at a stage. */
+  const at = (end: "from" | "to", rings: readonly (Ring | undefined)[]) =>
+    schedule.map((_, s) => links.flatMap((link, i) => link[end] === s ? rings[i] ?? [] : []));
+  const activationsTo = at("to", activations);
+  const activationsFrom = at("from", activations);
+  const gradientsFrom = at("to", gradients); // a gradient goes the other way
+  const gradientsTo = at("from", gradients);
   const played: PlayedAction[][] = schedule.map(() => []);
   const clock = schedule.map(() => 0);
-  const at = schedule.map(() => 0);
+  const done = schedule.map(() => 0);
   const split = schedule.map((actions) => actions.some(({ kind }) => kind === "W"));
   let moved = true;
   while (moved) {
     moved = false;
     for (let s = 0; s < p; s++) {
-      while (at[s]! < schedule[s]!.length) {
-        const action = schedule[s]![at[s]!]!;
+      while (done[s]! < schedule[s]!.length) {
+        const action = schedule[s]![done[s]!]!;
         const step = play(s, action);
         if (typeof step === "string") break;
         played[s]!.push({ action, ...step });
         clock[s] = step.end;
-        at[s]!++;
+        done[s]!++;
         moved = true;
       }
     }
   }
-  if (schedule.some((actions, s) => at[s]! < actions.length)) throw new DeadlockError(describe());
+  if (schedule.some((actions, s) => done[s]! < actions.length)) throw new DeadlockError(describe());
   return {
     makespan: Math.max(...clock),
     played,
-    peak: { activations: activations.map(({ peak }) => peak), gradients: gradients.map(({ peak }) => peak) },
+    peak: {
+      activations: activations.map(({ peak }) => peak),
+      gradients: gradients.map((ring) => ring?.peak ?? 0),
+    },
   };
 
   /** Plays one action, or says what it waits for. */
   function play(s: number, action: Action): { start: number; end: number } | string {
     const { kind, microBatch: i, count } = action;
     const t = times?.[s] ?? { F: 1, B: 1, W: 1 };
-    const [source, target] = kind === "F"
-      ? [activations[s - 1], activations[s]]
+    const [sources, targets] = kind === "F"
+      ? [activationsTo[s]!, activationsFrom[s]!]
       : kind === "U" || kind === "W"
-      ? [undefined, undefined]
-      : [gradients[s], gradients[s - 1]];
-    if (source && source.sent[i] === undefined) return `for message ${i} of ${source.name}`;
-    const start = Math.max(clock[s]!, source?.sent[i] ?? 0);
+      ? [[], []]
+      : [gradientsTo[s]!, gradientsFrom[s]!];
+    let start = clock[s]!;
+    for (const source of sources) {
+      if (source.sent[i] === undefined) return `for message ${i} of ${source.name}`;
+      start = Math.max(start, source.sent[i]!);
+    }
     const cost = kind === "BW" ? t.B + t.W : kind === "U" ? t.U ?? 0 : t[kind] * count;
     let end = start + cost;
-    if (target) {
+    for (const target of targets) {
       const slot = i - target.capacity;
-      if (slot >= 0) {
-        if (target.released[slot] === undefined) {
-          return `for room to send ${i} of ${target.name} (${target.capacity} slots)`;
-        }
-        end = Math.max(end, target.released[slot]!);
+      if (slot < 0) continue;
+      if (target.released[slot] === undefined) {
+        return `for room to send ${i} of ${target.name} (${target.capacity} slots)`;
       }
+      end = Math.max(end, target.released[slot]!);
+    }
+    for (const target of targets) {
       target.sent[i] = end;
       const taken = i + 1 - target.released.filter((time) => time <= end).length;
       target.peak = Math.max(target.peak, taken);
@@ -132,8 +151,7 @@ export function simulate(schedule: Schedule, { times, capacities }: SimulationOp
     // The last action on a micro-batch gives its slots back: W where it is apart from B.
     if (kind === "W" || kind === "BW" || kind === "B" && !split[s]) {
       for (let j = i; j < i + count; j++) {
-        if (activations[s - 1]) activations[s - 1]!.released[j] = end;
-        if (gradients[s]) gradients[s]!.released[j] = end;
+        for (const ring of [...activationsTo[s]!, ...gradientsTo[s]!]) ring.released[j] = end;
       }
     }
     return { start, end };
@@ -141,10 +159,10 @@ export function simulate(schedule: Schedule, { times, capacities }: SimulationOp
 
   function describe(): string {
     const lines = schedule.flatMap((actions, s) => {
-      const action = actions[at[s]!];
+      const action = actions[done[s]!];
       if (!action) return [];
-      const done = at[s]! > 0 ? `after ${formatAction(actions[at[s]! - 1]!)}` : "at its start";
-      return [`stage ${s} waits, ${done}, in ${formatAction(action)} ${play(s, action)}`];
+      const before = done[s]! > 0 ? `after ${formatAction(actions[done[s]! - 1]!)}` : "at its start";
+      return [`stage ${s} waits, ${before}, in ${formatAction(action)} ${play(s, action)}`];
     });
     return `Schedule would wait for ever: ${lines.join("; ")}`;
   }

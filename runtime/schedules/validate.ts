@@ -1,5 +1,6 @@
 /** Refuses a schedule that is not legal, or that would wait for ever with the rings it has. @module */
 import { type Action, formatAction, type Schedule } from "./action.ts";
+import type { Link } from "../../stages/routes.ts";
 import { type Capacities, simulate } from "./simulate.ts";
 
 /** Thrown for a schedule that is not legal. */
@@ -14,9 +15,14 @@ export class ScheduleError extends Error {
  * @throws {ScheduleError} naming stage and action
  * @throws {DeadlockError} naming the actions that wait for each other, if `capacities` are given
  */
-export function validate(schedule: Schedule, microBatches: number, capacities?: Capacities): void {
+export function validate(
+  schedule: Schedule,
+  microBatches: number,
+  capacities?: Capacities,
+  links?: readonly Link[],
+): void {
   schedule.forEach((actions, stage) => checkStage(actions, stage, microBatches));
-  simulate(schedule, capacities ? { capacities } : {});
+  simulate(schedule, { ...(capacities ? { capacities } : {}), ...(links ? { links } : {}) });
 }
 
 function checkStage(actions: readonly Action[], stage: number, microBatches: number): void {

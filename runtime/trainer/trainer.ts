@@ -18,7 +18,7 @@ import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
 import { isBatched, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
 import { shown } from "../checks.ts";
-import type { ResolvedOptions } from "../options.ts";
+import { type Recut, recutOptions, type ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters } from "../protocol.ts";
 import type { ReadyLane } from "../coordinator/ready_lane.ts";
 import {
@@ -37,7 +37,6 @@ export class Trainer {
   readonly #model: tf.LayersModel;
   readonly #data: ModelData;
   readonly #graph: ModelGraph;
-  readonly #options: ResolvedOptions;
   readonly #coordinator: Coordinator;
   readonly #weights: WeightMemory;
   #args: CompileArgs | undefined;
@@ -55,7 +54,6 @@ export class Trainer {
   constructor(model: tf.LayersModel, graph: ModelGraph, options: ResolvedOptions, progress?: ProgressReport) {
     this.#model = model;
     this.#graph = graph;
-    this.#options = options;
     this.#data = new ModelData(model, graph);
     this.#weights = new WeightMemory(model, graph);
     this.#coordinator = new Coordinator(model, graph, options, this.#weights, progress);
@@ -68,7 +66,7 @@ export class Trainer {
 
   /** Strategy, devices and all else that was chosen. */
   get options(): ResolvedOptions {
-    return this.#options;
+    return this.#coordinator.options;
   }
 
   /** What computes: the engine with its version, once the stages are up. */
@@ -146,7 +144,7 @@ export class Trainer {
       const options = {
         batchSize: args.batchSize ?? 32,
         shuffle: args.shuffle ?? true,
-        seed: this.#options.seed,
+        seed: this.options.seed,
       };
       let source: BatchSource;
       let validation: BatchSource | undefined;
@@ -199,7 +197,7 @@ export class Trainer {
     { batchSize = 32, shuffle = true }: Pick<FitArgs, "batchSize" | "shuffle"> = {},
   ): AsyncGenerator<StepResult, void, void> {
     this.#requireCompiled();
-    const source = await this.#data.batched(data, { batchSize, shuffle, seed: this.#options.seed });
+    const source = await this.#data.batched(data, { batchSize, shuffle, seed: this.options.seed });
     const lane = await this.#trainingLane(source);
     for (;;) {
       for await (const { result } of this.#epoch(source, lane, this.#epochs++)) yield result;
@@ -255,6 +253,18 @@ export class Trainer {
       }
       const outputs = parts.map(joinRows);
       return outputs.length === 1 ? outputs[0]! : outputs;
+    });
+  }
+
+  /**
+   * Cuts the model or its batches in another way, on the workers that are up: to try partitions, say. Weights stay;
+   * the optimizer's slots, such as momentum, begin anew.
+   *
+   * @throws {TypeError|RangeError} for what does not fit
+   */
+  async repartition(recut: Recut): Promise<void> {
+    await this.#exclusively("repartition", async () => {
+      await this.#coordinator.recut(recutOptions(this.options, this.#graph, recut));
     });
   }
 
@@ -385,7 +395,7 @@ export class Trainer {
 
   async #trainingLane(source: BatchSource): Promise<ReadyLane> {
     const shape = this.#shape("train", source);
-    cutBatch(shape, this.#options); // before workers start
+    cutBatch(shape, this.options); // before workers start
     return await this.#lane(shape);
   }
 

@@ -25,7 +25,10 @@ function lane(
     shape: { mode: "train", batchSize: 22, inputs: [], targets: [] },
     microBatchSize: 2,
     microBatches: 11,
-    stages: [{}, {}],
+    stages: [
+      { index: 0, outputs: [{ to: 1, needsGradient: true }] },
+      { index: 1, outputs: [] },
+    ],
     times: TIMES,
     memory,
   } as unknown as LanePlan;

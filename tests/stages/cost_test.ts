@@ -6,7 +6,8 @@ import { balancePartition, refinePartition } from "../../runtime/coordinator/aut
 import type { LayerCost } from "../../stages/balance.ts";
 import { crossingBytes, estimateCosts } from "../../stages/cost.ts";
 import { inferShapes, type ModelGraph, modelGraph } from "../../stages/graph.ts";
-import { allowedCuts, crossings } from "../../stages/partition.ts";
+import { allowedCuts } from "../../stages/partition.ts";
+import { routesOf } from "../../stages/routes.ts";
 import { silenceBanner } from "../../stages/tfjs.ts";
 import { chain, sketch, SKETCHES, specsOf } from "./graphs.ts";
 
@@ -117,7 +118,7 @@ Deno.test("crossingBytes() counts what crosses each allowed cut", () => {
     const bytes = crossingBytes(graph, specs);
     allowedCuts(graph).forEach((allowed, cut) => {
       if (!allowed) return;
-      const sent = crossings(graph, { cuts: [cut] }, 0).map(({ ref }) =>
+      const sent = routesOf(graph, { cuts: [cut] }).map(({ ref }) =>
         byteLengthOf(specs.get(`${ref.layer}:${ref.node}:${ref.tensor}`)!)
       );
       assert.equal(bytes[cut], sent.reduce((a, b) => a + b, 0), `${name}, cut ${cut}`);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { type ModelGraph, modelGraph, refKey } from "../../stages/graph.ts";
-import { checkPartition, crossings, resolvePartition, stageLayers, stageOf } from "../../stages/partition.ts";
+import { checkPartition, resolvePartition, stageLayers, stageOf } from "../../stages/partition.ts";
+import { linksOf, routesOf } from "../../stages/routes.ts";
 import { silenceBanner } from "../../stages/tfjs.ts";
 import { chain, sketch, SKETCHES } from "./graphs.ts";
 import { configsOf } from "./staged.ts";
@@ -17,10 +18,10 @@ function refuses(run: () => unknown, message: string): void {
   assert.throws(run, { name: "RangeError", message });
 }
 
-/** `layer:node:tensor` of what leaves a stage, with `*` where a gradient comes back. */
+/** `layer:node:tensor` of what leaves a stage, with `*` where a gradient comes back, and `>stage` for a skip. */
 function crossed(graph: ModelGraph, cuts: readonly number[], stage: number): string[] {
-  return crossings(graph, { cuts }, stage).map(({ ref, needsGradient }) =>
-    refKey(ref) + (needsGradient ? "*" : "")
+  return routesOf(graph, { cuts }).filter(({ from }) => from === stage).map(({ ref, to, needsGradient }) =>
+    refKey(ref) + (needsGradient ? "*" : "") + (to > stage + 1 ? `>${to}` : "")
   );
 }
 
@@ -41,7 +42,7 @@ Deno.test("resolvePartition() refuses cuts that do not fit, and names them", () 
   );
   refuses(
     () => resolvePartition(graph, ["conv9"], 2),
-    'Cannot cut the model at layer "conv9": it has no such layer; its layers are l0, l1, l2, l3',
+    'Cannot cut the model at layer "conv9": it has no such layer or block; its layers are l0, l1, l2, l3',
   );
   for (const index of [4, -1, 1.5, NaN]) {
     refuses(
@@ -75,16 +76,22 @@ Deno.test("resolvePartition() shows the first layers of a long model", () => {
   );
 });
 
-Deno.test("resolvePartition() refuses a partition that cannot run", () => {
-  const graph = sketch(SKETCHES["long skip"]!);
-  assert.deepEqual(resolvePartition(graph, ["l3"], 2), { cuts: [3] });
-  assert.throws(
-    () => resolvePartition(graph, ["l2", "l4"], 3),
-    /layer "l0" in stage 0 is needed by layer "l5"/,
-  );
+Deno.test("resolvePartition() takes a block for its first layer, and a layer's whole name before a block's", () => {
+  const graph = sketch(chain(6));
+  const named = {
+    ...graph,
+    layers: graph.layers.map((layer, i) => ({
+      ...layer,
+      name: ["stem_conv", "stem", "encoder1_conv", "encoder1_relu", "encoder10_conv", "head"][i]!,
+    })),
+  };
+  assert.deepEqual(resolvePartition(named, ["encoder1"], 2), { cuts: [2] });
+  assert.deepEqual(resolvePartition(named, ["encoder10"], 2), { cuts: [4] });
+  assert.deepEqual(resolvePartition(named, ["stem", "head"], 3), { cuts: [1, 5] });
+  assert.throws(() => resolvePartition(named, ["encoder"], 2), /no such layer or block/);
 });
 
-Deno.test("checkPartition() refuses a shared layer in two stages, a skip over a stage, and a mask", () => {
+Deno.test("checkPartition() refuses a shared layer in two stages, and a mask", () => {
   const shared = sketch(SKETCHES["shared"]!); // l1 is used again after l3
   for (const cut of [2, 3]) {
     refuses(
@@ -94,11 +101,6 @@ Deno.test("checkPartition() refuses a shared layer in two stages, a skip over a 
     );
   }
   checkPartition(shared, { cuts: [1, 4, 5] });
-  refuses(
-    () => checkPartition(sketch(SKETCHES["long skip"]!), { cuts: [1, 3] }),
-    'Cannot cut the model: the output of layer "l0" in stage 0 is needed by layer "l5" in stage 2, ' +
-      "further on than the next stage; move a cut so that at most one lies between them",
-  );
   const masked = sketch(SKETCHES["masked"]!);
   for (const cut of [1, 2]) {
     refuses(
@@ -126,6 +128,22 @@ Deno.test("several tensors cross a cut inside a residual block, each once", () =
   assert.deepEqual(crossed(graph, [4], 0), ["l3:0:0*"]);
   assert.deepEqual(crossed(graph, [2, 5], 1), ["l3:0:0*", "l4:0:0*"]);
   assert.deepEqual(crossed(graph, [2, 5], 0), ["l0:0:0*", "l1:0:0*"]);
+});
+
+Deno.test("a tensor goes straight to every stage that needs it, whichever lies between", () => {
+  const graph = sketch(SKETCHES["long skip"]!); // l5 adds l0 and l4
+  assert.deepEqual(crossed(graph, [1, 3], 0), ["l0:0:0*", "l0:0:0*>2"]);
+  assert.deepEqual(crossed(graph, [1, 3], 1), ["l2:0:0*"]);
+  assert.deepEqual(crossed(graph, [2, 4, 5], 0), ["l1:0:0*", "l0:0:0*>3"]);
+  const unet = sketch(SKETCHES["unet"]!); // l4 takes l1 and l3, l5 takes l0 and l4
+  assert.deepEqual(crossed(unet, [2, 4, 5], 0), ["l1:0:0*", "l1:0:0*>2", "l0:0:0*>3"]);
+  assert.deepEqual(linksOf(routesOf(unet, { cuts: [2, 4, 5] })), [
+    { from: 0, to: 1, gradients: true },
+    { from: 0, to: 2, gradients: true },
+    { from: 0, to: 3, gradients: true },
+    { from: 1, to: 2, gradients: true },
+    { from: 2, to: 3, gradients: true },
+  ]);
 });
 
 Deno.test("a gradient comes back only for what depends on a trained weight, and only for floats", () => {

@@ -1,6 +1,6 @@
 /** A model cut into stages that run one after the other in this thread. @module */
 import { tf } from "../../deps.ts";
-import { type ModelGraph, modelGraph } from "../../stages/graph.ts";
+import { type ModelGraph, modelGraph, refKey } from "../../stages/graph.ts";
 import { allowedCuts, type Partition } from "../../stages/partition.ts";
 import { type StageConfig, stageConfigs, type StageWeight, weightKey } from "../../stages/stage_config.ts";
 import { StageModel } from "../../stages/stage_model.ts";
@@ -32,14 +32,15 @@ export function buildStages(model: tf.LayersModel, graph: ModelGraph, partition:
 /** Runs stages one after the other on the model's inputs. @returns the model's outputs */
 export function runStages(stages: readonly StageModel[], inputs: readonly tf.Tensor[]): tf.Tensor[] {
   const outputs: tf.Tensor[] = [];
-  let sent: tf.Tensor[] = [];
+  const sent = new Map<string, tf.Tensor>();
   for (const stage of stages) {
     const { config } = stage;
-    let next = 0;
     const made = stage.predict(
-      config.inputs.map(({ modelInput }) => modelInput === undefined ? sent[next++]! : inputs[modelInput]!),
+      config.inputs.map(({ ref, modelInput }) =>
+        modelInput === undefined ? sent.get(`${config.index} ${refKey(ref)}`)! : inputs[modelInput]!
+      ),
     );
-    sent = made.slice(0, config.outputs.length);
+    config.outputs.forEach(({ ref, to }, i) => sent.set(`${to} ${refKey(ref)}`, made[i]!));
     config.modelOutputs.forEach(({ output }, i) => outputs[output] = made[config.outputs.length + i]!);
   }
   return outputs;

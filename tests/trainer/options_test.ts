@@ -82,11 +82,6 @@ const BAD_OPTIONS: [name: string, options: Record<string, unknown>, message: Reg
     /stage 0 would have no layers|stage 1 would have no layers/,
   ],
   ["an index beyond the model", { partition: [99] }, /layer 99: expected an index from 1 to/],
-  [
-    "a tensor that skips a stage",
-    { devices: ["cpu:0", "cpu:1", "cpu:0"], partition: ["block_a", "join"] },
-    /"stem_relu" in stage 0 is needed by layer "join" in stage 2/,
-  ],
   ["a path without libtensorflow", { tensorflow: { path: "/nowhere" } }, /path "\/nowhere"/],
   ["a device that is no array", { devices: "cpu:0" }, /devices "cpu:0": expected an array of texts/],
   ["micro-batches as text", { microBatches: "4" }, /microBatches "4": expected an integer >= 1/],
