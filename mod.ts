@@ -46,6 +46,7 @@ export type { LossArgs, PerOutput } from "./stages/losses.ts";
 export type { LossFunction } from "./stages/tfjs.ts";
 export { resnet50, type ResNet50Options } from "./stages/resnet50.ts";
 export { unet, UNET_BLOCKS, type UNetBlock, type UNetOptions } from "./stages/unet.ts";
+export { bceDiceLoss, binaryCrossentropyFromLogits, dice, diceLoss, iou } from "./stages/segmentation.ts";
 export { mnist, type MnistOptions } from "./runtime/data/mnist.ts";
 export { imageFolder, type ImageFolderOptions } from "./runtime/data/image_folder.ts";
 export { synthetic, type SyntheticOptions } from "./runtime/data/synthetic.ts";
