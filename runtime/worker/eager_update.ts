@@ -115,6 +115,7 @@ export class EagerUpdate {
         spec.trainable ? [{ variable, i }] : []
       );
       const f = () => model.penalty() as tf.Scalar;
+      if (trainable.length === 0) return f().dataSync()[0]!; // all frozen
       const { value, grads } = tf.variableGrads(f, trainable.map(({ variable }) => variable.val));
       for (const { variable, i } of trainable) {
         const gradient = grads[variable.val.name];

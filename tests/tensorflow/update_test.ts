@@ -1,8 +1,22 @@
 /** Tests of captured updates: every optimizer against its rule in plain ops, and against tfjs's own. @module */
+import assert from "node:assert/strict";
 import { close } from "./compare.ts";
 import { test } from "./engine.ts";
 import { closeWeights, data, plainWeights, trainPlainly, withStages } from "./stage_fixtures.ts";
 import { OPTIMIZERS, updated } from "./optimizer_cases.ts";
+
+test("a stage whose weights are all frozen tells its penalty, captured and eager", () => {
+  const model = updated();
+  for (const layer of model.layers) layer.trainable = false;
+  return withStages(model, {}, (make) => {
+    const [captured, eager] = [make("captured"), make("eager")].map((stages) => {
+      stages.step(...data(4, 1, [4]), { hold: true });
+      return stages.update();
+    });
+    close([captured!], [eager!], 1e-6);
+    assert.ok(captured! > 0);
+  });
+});
 
 for (const [optimizer, tolerance, plain] of OPTIMIZERS) {
   test(`ten captured updates equal eager ones: ${JSON.stringify(optimizer)}`, () => {
