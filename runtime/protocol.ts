@@ -1,6 +1,8 @@
 /** What the coordinator and its workers say to each other: types alone, apart from what moves them. @module */
 import type { TensorSpec } from "../ring/dtype.ts";
+import type { GroupChannel } from "../ring/group_channel.ts";
 import type { RingChannel, RingCounters } from "../ring/ring.ts";
+import type { Clipping } from "../stages/clipping.ts";
 import type { MicroBatch, Workload } from "../stages/executor.ts";
 import type { OutputSpec, PortableLosses } from "../stages/losses.ts";
 import type { OptimizerSpec, UpdateScalars } from "../stages/optimizers.ts";
@@ -60,6 +62,9 @@ export interface StageSetup {
   readonly outputs: readonly OutputSpec[];
   readonly losses: PortableLosses | undefined;
   readonly optimizer: OptimizerSpec | undefined;
+  readonly clipping: Clipping | undefined;
+  /** By which the stages add up their norms, where there are several and gradients are clipped by norm. */
+  readonly norms: GroupChannel | undefined;
   readonly seed: number;
   readonly capture: boolean;
   /** All weights of the model. */

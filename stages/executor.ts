@@ -76,8 +76,15 @@ export interface StageExecutor {
    * @param keep keeps them in flight, to measure it again
    */
   weight(indices: readonly number[], keep?: boolean): void;
-  /** The optimizer's update, from the gradients accumulated since the last. @returns the layers' penalty */
-  update(scalars: UpdateScalars): number;
+  /** The norm of the gradients accumulated since the last update, the layers' penalties' included. */
+  gradientNorm(): number;
+  /**
+   * The optimizer's update, from the gradients accumulated since the last.
+   *
+   * @param scale what gradients clipped by norm are multiplied with; default: 1
+   * @returns the layers' penalty
+   */
+  update(scalars: UpdateScalars, scale?: number): number;
   /** Forward without training. @returns tensors for the next stage, and in mode "predict" the model's outputs */
   infer(
     microBatch: MicroBatch,

@@ -5,6 +5,8 @@
  */
 import type { tf } from "../../deps.ts";
 import { byteLengthOf } from "../../ring/dtype.ts";
+import { createGroup, type GroupChannel } from "../../ring/group_channel.ts";
+import type { Clipping } from "../../stages/clipping.ts";
 import type { ModelGraph } from "../../stages/graph.ts";
 import type { PortableLosses } from "../../stages/losses.ts";
 import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../stages/optimizers.ts";
@@ -29,10 +31,11 @@ import { Workloads } from "./workloads.ts";
 /** Lanes kept open; as many programs are kept by a captured stage. */
 const MAX_LANES = 16;
 
-/** Loss and optimizer, as plain data. */
+/** Loss, optimizer and clipping, as plain data. */
 export interface CompiledSpec {
   readonly losses: PortableLosses;
   readonly optimizer: OptimizerSpec;
+  readonly clipping: Clipping | undefined;
 }
 
 /** One step's outcome. */
@@ -264,12 +267,16 @@ export class Coordinator {
     this.#leaks.reset();
     const { seed, capture } = this.options;
     const outputs = this.graph.outputs.map(({ name, shape }) => ({ name, shape }));
+    const { losses, optimizer, clipping } = this.#compiled ?? {};
+    const norms = clipping?.by === "norm" ? normsOf(this.#stages.length) : undefined;
     await this.#workers.all((link, s) =>
       link.call("build", {
         config: this.#stages[s] ?? this.#stages[0]!, // while layers are measured, each device has all of them
         outputs,
-        losses: this.#compiled?.losses,
-        optimizer: this.#compiled?.optimizer,
+        losses,
+        optimizer,
+        clipping,
+        norms,
         seed,
         capture,
         weights: this.weights.shared,
@@ -342,4 +349,10 @@ export class Coordinator {
   #discard(): void {
     for (const lane of this.#lanes.values()) lane.discard();
   }
+}
+
+/** What several stages tell each other the norms of their gradients by. */
+function normsOf(stages: number): GroupChannel | undefined {
+  if (stages === 1) return undefined;
+  return createGroup({ size: stages, lengths: [stages], algorithm: "parameterServer", name: "norms" });
 }

@@ -30,10 +30,13 @@ export async function startTensorflow(
     description: `tensorflow ${context.version}`,
     tensors,
     captures: true,
-    execute(model, { seed, optimizer }, capture) {
-      if (capture) return { executor: new CapturedStage(backend, model, seed, optimizer), tensors };
+    execute(model, { seed, optimizer, clipping }, capture) {
+      if (capture) {
+        return { executor: new CapturedStage(backend, model, seed, optimizer, clipping), tensors };
+      }
       const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
-      return { executor: new EagerStage(model, optimizer && updateRule(optimizer), random), tensors: eager };
+      const rule = optimizer && updateRule(optimizer);
+      return { executor: new EagerStage(model, rule, random, clipping), tensors: eager };
     },
   };
 }

@@ -25,6 +25,7 @@ import {
   type BatchedData,
   checkEvaluateArgs,
   checkFitArgs,
+  clippingOf,
   type CompileArgs,
   type Data,
   type EvaluateArgs,
@@ -101,7 +102,7 @@ export class Trainer {
   }
 
   /**
-   * Sets optimizer, loss and metrics.
+   * Sets optimizer, loss and metrics, and how gradients are clipped.
    *
    * @throws {TypeError|RangeError} for one that Stagger or tfjs-layers does not know
    */
@@ -111,6 +112,7 @@ export class Trainer {
     }
     const optimizer = optimizerSpec(args.optimizer);
     const losses = portableLosses(args);
+    const clipping = clippingOf(args);
     // The caller's model is compiled too: tfjs-layers checks the names, and its own methods go on working.
     try {
       this.#model.compile({
@@ -122,7 +124,7 @@ export class Trainer {
       throw withKnownNames(error);
     }
     this.#args = args;
-    this.#compiled = { optimizer, losses };
+    this.#compiled = { optimizer, losses, clipping };
     this.#iteration = 0;
   }
 

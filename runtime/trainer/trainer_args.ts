@@ -1,8 +1,9 @@
 /** What a trainer's methods take. @module */
 import type { tf } from "../../deps.ts";
+import type { Clipping } from "../../stages/clipping.ts";
 import type { LossArgs } from "../../stages/losses.ts";
 import type { OptimizerConfig } from "../../stages/optimizers.ts";
-import { checkInteger, checkKeys } from "../checks.ts";
+import { checkInteger, checkKeys, shown } from "../checks.ts";
 import type { Callbacks } from "./callbacks.ts";
 import type { Samples } from "../data/samples.ts";
 
@@ -14,6 +15,10 @@ export interface CompileArgs {
   readonly loss: LossArgs["loss"];
   /** Likewise; "accuracy" fits itself to the loss. */
   readonly metrics?: LossArgs["metrics"];
+  /** Most that the norm of all gradients together may be: they are scaled to it, before any weight decay. */
+  readonly clipNorm?: number;
+  /** Most that an element of a gradient may be, and least with a minus: larger ones are set to it. */
+  readonly clipValue?: number;
 }
 
 /** One tensor, several in the model's order, or by name. */
@@ -72,6 +77,30 @@ const FIT_ARGS = new Set<string>(
   ] satisfies (keyof FitArgs)[],
 );
 const EVALUATE_ARGS = new Set<string>(["batchSize", "verbose"] satisfies (keyof EvaluateArgs)[]);
+
+/**
+ * How gradients are clipped.
+ *
+ * @throws {TypeError} for both ways at once, {RangeError} for a limit that cannot be
+ */
+export function clippingOf({ clipNorm, clipValue }: CompileArgs): Clipping | undefined {
+  checkLimit("clipNorm", clipNorm);
+  checkLimit("clipValue", clipValue);
+  if (clipNorm !== undefined && clipValue !== undefined) {
+    throw new TypeError(
+      `Cannot use clipNorm ${clipNorm} together with clipValue ${clipValue}: give one of them`,
+    );
+  }
+  if (clipNorm !== undefined) return { by: "norm", limit: clipNorm };
+  return clipValue === undefined ? undefined : { by: "value", limit: clipValue };
+}
+
+function checkLimit(name: "clipNorm" | "clipValue", limit: unknown): void {
+  if (limit === undefined || Number.isFinite(limit) && limit as number > 0) return;
+  throw new RangeError(
+    `Cannot use ${name} ${shown(limit)}: expected a finite number above 0; leave it out not to clip`,
+  );
+}
 
 /** @throws {TypeError|RangeError} for an option that is not known, or a value that cannot be */
 export function checkFitArgs(args: FitArgs): void {

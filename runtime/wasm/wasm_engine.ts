@@ -33,9 +33,9 @@ export async function startWasm(
     ...(kernels ? {} : { notice: withoutKernels(simd) }),
     tensors,
     captures: false,
-    execute(model, { seed, optimizer }) {
+    execute(model, { seed, optimizer, clipping }) {
       const random = (step: number, firstSample: number) => wasmSource(device, { seed, step, firstSample });
-      return { executor: new WasmStage(model, optimizer, random, device), tensors };
+      return { executor: new WasmStage(model, optimizer, random, device, clipping), tensors };
     },
   };
 }

@@ -1,4 +1,5 @@
 /** A stage on the engine "wasm": it runs op by op, once it is known that it can and what memory it takes. @module */
+import type { Clipping } from "../../stages/clipping.ts";
 import type { RandomSource } from "../../stages/context.ts";
 import type { Workload } from "../../stages/executor.ts";
 import type { OptimizerSpec } from "../../stages/optimizers.ts";
@@ -22,8 +23,9 @@ export class WasmStage extends EagerStage {
     optimizer: OptimizerSpec | undefined,
     random: (step: number, firstSample: number) => RandomSource,
     readonly device: StartedBackend,
+    clipping?: Clipping,
   ) {
-    super(model, optimizer && wasmUpdateRule(device, optimizer), random);
+    super(model, optimizer && wasmUpdateRule(device, optimizer), random, clipping);
     this.#positions = new Map(model.weights.map(({ variable }, i) => [variable.val.id, i]));
   }
 

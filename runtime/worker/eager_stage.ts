@@ -5,6 +5,7 @@
  */
 import { tf } from "../../deps.ts";
 import { sizeOf } from "../../ring/dtype.ts";
+import type { Clipping } from "../../stages/clipping.ts";
 import type { RandomSource } from "../../stages/context.ts";
 import type { LayerCost } from "../../stages/balance.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
@@ -58,8 +59,9 @@ export class EagerStage implements StageExecutor {
     readonly model: StageModel,
     rule: UpdateRule | undefined,
     readonly random: (step: number, firstSample: number) => RandomSource,
+    clipping?: Clipping,
   ) {
-    this.optimizer = new EagerUpdate(model, rule);
+    this.optimizer = new EagerUpdate(model, rule, clipping);
   }
 
   prepare(_workload: Workload): number {
@@ -162,8 +164,12 @@ export class EagerStage implements StageExecutor {
     });
   }
 
-  update(step: UpdateScalars): number {
-    return this.#timed(() => this.optimizer.run(step));
+  gradientNorm(): number {
+    return this.#timed(() => this.optimizer.norm());
+  }
+
+  update(step: UpdateScalars, scale?: number): number {
+    return this.#timed(() => this.optimizer.run(step, scale));
   }
 
   infer(

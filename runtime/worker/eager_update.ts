@@ -1,5 +1,6 @@
 /** Gradients, statistics and slots of an eager stage, and the update that uses them. @module */
 import { tf } from "../../deps.ts";
+import type { Clipping } from "../../stages/clipping.ts";
 import type { BatchStatistics, RunningStatistics } from "../../stages/context.ts";
 import type { UpdateRule, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
@@ -10,9 +11,15 @@ export class EagerUpdate {
   readonly #gradients = new Map<number, tf.Tensor>();
   readonly #slots = new Map<number, tf.Tensor[]>();
   #statistics: { layer: RunningStatistics; sums: tf.Tensor[] }[] = [];
+  /** The layers' penalty, once its gradients were added. */
+  #penalty: number | undefined;
 
   /** @param rule undefined for a stage that is not trained */
-  constructor(readonly model: StageModel, readonly rule: UpdateRule | undefined) {}
+  constructor(
+    readonly model: StageModel,
+    readonly rule: UpdateRule | undefined,
+    readonly clipping: Clipping | undefined,
+  ) {}
 
   /** Adds to the gradient of the weight at `position`. */
   addGradient(position: number, gradient: tf.Tensor): void {
@@ -46,10 +53,20 @@ export class EagerUpdate {
     for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
   }
 
+  /** The norm of what was added up, the penalties' gradients included. */
+  norm(): number {
+    this.#penalty ??= this.#addPenalties();
+    let sum = 0; // on the host, where squares do not overflow
+    for (const gradient of this.#gradients.values()) {
+      for (const value of gradient.dataSync()) sum += value * value;
+    }
+    return Math.sqrt(sum);
+  }
+
   /** Updates weights and running statistics. @returns the layers' penalty */
-  run(step: UpdateScalars): number {
+  run(step: UpdateScalars, scale = 1): number {
     const rule = this.rule!;
-    const penalty = this.#addPenalties();
+    const penalty = this.#penalty ?? this.#addPenalties();
     const values = rule.scalars(step);
     const scalars = Object.fromEntries(
       Object.entries(values).map(([name, value]) => [name, tf.scalar(value)]),
@@ -60,7 +77,7 @@ export class EagerUpdate {
         const weight = variable.val;
         const slots = this.#slotsOf(position, weight.shape);
         const gradient = this.#gradients.get(position) ?? tf.zeros(weight.shape);
-        const after = rule.apply(weight, gradient, slots, scalars);
+        const after = rule.apply(weight, this.#clipped(gradient, scale), slots, scalars);
         weight.assign(after.weight);
         this.#slots.set(position, after.slots.map((t) => tf.keep(t)));
         tf.dispose(slots);
@@ -87,13 +104,15 @@ export class EagerUpdate {
       const values = rule.scalars({ learningRate: 0, iteration: 0 });
       const scalars = Object.fromEntries(Object.entries(values).map(([k, v]) => [k, tf.scalar(v)]));
       before();
-      tf.tidy(() => void rule.apply(weight, gradient, slots, scalars));
+      // A scale other than 1: it takes memory.
+      tf.tidy(() => void rule.apply(weight, this.#clipped(gradient, 0.5), slots, scalars));
       after();
     });
   }
 
   /** Forgets what was added up. */
   reset(): void {
+    this.#penalty = undefined;
     for (const gradient of this.#gradients.values()) gradient.dispose();
     this.#gradients.clear();
     for (const { sums } of this.#statistics) tf.dispose(sums);
@@ -104,6 +123,14 @@ export class EagerUpdate {
     this.reset();
     for (const slots of this.#slots.values()) tf.dispose(slots);
     this.#slots.clear();
+  }
+
+  /** A gradient as the rule takes it. */
+  #clipped(gradient: tf.Tensor, scale: number): tf.Tensor {
+    if (!this.clipping) return gradient;
+    const { by, limit } = this.clipping;
+    if (by === "value") return tf.clipByValue(gradient, -limit, limit);
+    return scale === 1 ? gradient : tf.mul(gradient, scale);
   }
 
   /** The layers' penalties, once a batch. */

@@ -7,8 +7,10 @@ import type { AbortFlag } from "../../ring/abort.ts";
 import type { MessageKey } from "../../ring/header.ts";
 import { type RingChannel, type RingCounters, RingReceiver, RingSender } from "../../ring/ring.ts";
 import type { EngineTensors, StageExecutor, Value } from "../../stages/executor.ts";
+import type { UpdateScalars } from "../../stages/optimizers.ts";
 import type { LaneSetup, Prediction, StepCommand, StepReport, TraceEvent } from "../protocol.ts";
 import { type Action, formatAction } from "../schedules/action.ts";
+import type { NormClipping } from "./norm_clipping.ts";
 
 /** Gives a slot back. */
 type Release = () => void;
@@ -68,7 +70,13 @@ export class Interpreter {
   readonly #held = new Map<number, Release[]>();
   #copyMs = 0;
 
-  constructor(readonly executor: StageExecutor, readonly tensors: EngineTensors, readonly abort: AbortFlag) {}
+  /** @param clipping where gradients are clipped by their norm */
+  constructor(
+    readonly executor: StageExecutor,
+    readonly tensors: EngineTensors,
+    readonly abort: AbortFlag,
+    readonly clipping?: NormClipping,
+  ) {}
 
   /** @throws {AbortedError} when another stage failed, or what the executor throws */
   run(lane: Lane, command: StepCommand): StepReport {
@@ -80,10 +88,10 @@ export class Interpreter {
       this.current = action;
       this.abort.check();
       const start = performance.now();
-      const waited = lane.waitMs;
+      const waited = this.#waitMs(lane);
       const busy = this.executor.engineMs;
       this.#copyMs = 0;
-      if (action.kind === "U") penalty = this.executor.update(command.scalars);
+      if (action.kind === "U") penalty = this.#update(command.scalars);
       else if (action.kind === "F") this.#forward(lane, command, action.microBatch, predictions);
       else if (action.kind === "W") this.#weight(action);
       else this.#backward(lane, command, action);
@@ -92,7 +100,7 @@ export class Interpreter {
           action,
           start: performance.timeOrigin + start,
           end: performance.timeOrigin + performance.now(),
-          wait: lane.waitMs - waited,
+          wait: this.#waitMs(lane) - waited,
           copy: this.#copyMs,
           engine: this.executor.engineMs - busy,
         });
@@ -105,7 +113,12 @@ export class Interpreter {
   /** Forgets what is in flight, after a run that failed. */
   reset(): void {
     this.#held.clear();
+    this.clipping?.reset();
     this.current = undefined;
+  }
+
+  #waitMs(lane: Lane): number {
+    return lane.waitMs + (this.clipping?.waitMs ?? 0);
   }
 
   #forward(
@@ -148,6 +161,12 @@ export class Interpreter {
     const indices = Array.from({ length: count }, (_, i) => microBatch + i);
     this.executor.weight(indices);
     for (const index of indices) this.#releaseAll(index);
+  }
+
+  /** @returns the layers' penalty */
+  #update(scalars: UpdateScalars): number {
+    const { clipping, executor } = this;
+    return executor.update(scalars, clipping?.scale(executor.gradientNorm()));
   }
 
   #receive(

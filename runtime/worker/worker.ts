@@ -1,9 +1,11 @@
 /** One worker: one stage on one device. Answers the coordinator; runs steps through the interpreter. @module */
 import { AbortedError, AbortFlag } from "../../ring/abort.ts";
+import { openGroup } from "../../ring/open_group.ts";
 import type { StageExecutor } from "../../stages/executor.ts";
 import { resolveLosses } from "../../stages/losses.ts";
 import { StageModel } from "../../stages/stage_model.ts";
 import { type FailurePlace, portable } from "../errors.ts";
+import { NormClipping } from "./norm_clipping.ts";
 import { describeAction, Interpreter, Lane } from "./interpreter.ts";
 import { measureStage, profileStage } from "../measure.ts";
 import type { Reply, StageSetup, StepCommand, WorkerApi, WorkerStart } from "../protocol.ts";
@@ -18,6 +20,7 @@ let setup: StageSetup;
 let model: StageModel;
 let executor: StageExecutor;
 let interpreter: Interpreter;
+let clipping: NormClipping | undefined;
 /** Why the stage runs eagerly though capturing was asked for. */
 let eager: string | undefined;
 const lanes = new Map<number, Lane>();
@@ -46,8 +49,14 @@ async function reply<T>(doing: string, body: () => T | Promise<T>, raise = false
 function makeExecutor(capture: boolean): void {
   const made = engine.execute(model, setup, capture && engine.captures);
   executor = made.executor;
-  interpreter = new Interpreter(executor, made.tensors, abort);
+  interpreter = new Interpreter(executor, made.tensors, abort, clipping);
   executor.loadWeights(setup.weights);
+}
+
+/** The stage's part in clipping by norm. */
+function makeClipping({ clipping, norms }: StageSetup): NormClipping | undefined {
+  if (clipping?.by !== "norm") return undefined;
+  return new NormClipping(clipping.limit, norms && openGroup(norms, start.stage, abort));
 }
 
 async function makeModel(): Promise<void> {
@@ -93,6 +102,7 @@ const api: WorkerApi = {
       lanes.clear();
       eager = undefined;
       setup = message;
+      clipping = makeClipping(setup);
       await makeModel();
       makeExecutor(setup.capture);
     }),

@@ -1,20 +1,23 @@
-/** When the interpreter gives slots back: not before the last that may read them has run. @module */
+/** When the interpreter gives slots back, and what it does around an update. @module */
 import assert from "node:assert/strict";
 import type { AbortFlag } from "../../ring/abort.ts";
+import type { Contribution, Group } from "../../ring/group.ts";
 import type { EngineTensors, StageExecutor, Workload } from "../../stages/executor.ts";
 import type { StepCommand } from "../../runtime/protocol.ts";
 import { parseSchedule } from "../../runtime/schedules/action.ts";
 import { Interpreter, type Lane } from "../../runtime/worker/interpreter.ts";
+import { NormClipping } from "../../runtime/worker/norm_clipping.ts";
 
 interface Settings {
   readonly actions: string;
   readonly mode?: Workload["mode"];
   /** Whether tensors lie in the slots that they came in. */
   readonly inPlace?: boolean;
+  readonly clipping?: NormClipping;
 }
 
 /** Runs a middle stage whose rings, executor and tensors note what is done to them. */
-function run({ actions, mode = "train", inPlace = true }: Settings): string[] {
+function run({ actions, mode = "train", inPlace = true, clipping }: Settings): string[] {
   const log: string[] = [];
   const receiver = (name: string) => ({
     channel: { name, tensor: 0 },
@@ -45,7 +48,8 @@ function run({ actions, mode = "train", inPlace = true }: Settings): string[] {
     infer: (microBatch: { index: number }) => (log.push(`infer${microBatch.index}`), ["y"]),
     backward: (index: number) => (log.push(`B${index}`), ["dx"]),
     weight: (indices: number[]) => void log.push(`W${indices.join("+")}`),
-    update: () => (log.push("U"), 0),
+    gradientNorm: () => (log.push("norm"), 3),
+    update: (_: unknown, scale = 1) => (log.push(scale === 1 ? "U" : `U*${scale}`), 0),
     takeResults: () => new Float32Array(0),
   } as unknown as StageExecutor;
   const tensors = {
@@ -63,10 +67,32 @@ function run({ actions, mode = "train", inPlace = true }: Settings): string[] {
     microBatches: [0, 1, 2].map((index) => ({ index, step: 0, firstSample: index, size: 1, batchSize: 3 })),
     workloads: [workload, workload, workload],
     scalars: { iteration: 0 },
-    trace: false,
+    trace: clipping !== undefined,
   } as unknown as StepCommand;
-  new Interpreter(executor, tensors, { check() {} } as unknown as AbortFlag).run(lane, command);
+  const interpreter = new Interpreter(executor, tensors, { check() {} } as unknown as AbortFlag, clipping);
+  const { trace } = interpreter.run(lane, command);
+  log.push(...trace.filter(({ wait }) => wait > 0).map(({ action, wait }) => `${action.kind} waits ${wait}`));
   return log;
+}
+
+/** The end of stage 1 in a group of two; the other member's norm comes after a wait of 5 ms. */
+function groupOfTwo(other: number): Group {
+  let waitMs = 0;
+  return {
+    rank: 1,
+    size: 2,
+    get waitMs() {
+      return waitMs;
+    },
+    reduce(_slot: number, length: number, { read }: Contribution) {
+      const sum = new Float32Array(new SharedArrayBuffer(4 * length));
+      read(0, sum);
+      sum[0]! += other;
+      return { advance: () => true, finish: () => (waitMs += 5, sum) };
+    },
+    release() {},
+    reset() {},
+  };
 }
 
 Deno.test("B and W as one: slots go back after the gradient, which may share them, was sent", () => {
@@ -106,4 +132,11 @@ Deno.test("tensors that were copied free their slots at once", () => {
   assert.deepEqual(run({ actions: "F0 BW0", inPlace: false }), [
     ...["receive x0", "release x0", "F0", "send y0", "receive dy0", "release dy0", "B0", "send dx0"],
   ]);
+});
+
+Deno.test("clipping by norm: the update waits for all stages' norms, which the trace tells, and scales to the limit", () => {
+  const clipping = (limit: number) => new NormClipping(limit, groupOfTwo(4)); // with this stage's 3, the norm is 5
+  assert.deepEqual(run({ actions: "U", clipping: clipping(2.5) }), ["norm", "U*0.5", "U waits 5"]);
+  assert.deepEqual(run({ actions: "U", clipping: clipping(5) }), ["norm", "U", "U waits 5"]);
+  assert.deepEqual(run({ actions: "U", clipping: new NormClipping(1.5, undefined) }), ["norm", "U*0.5"]);
 });

@@ -202,6 +202,15 @@ Deno.test("compile() refuses what it does not know", async () => {
     () => trainer.compile({ ...good, metrics: ["acuracy"] }),
     /^RangeError: Cannot use metric "acuracy": expected one of accuracy, /,
   );
+  const limits = [
+    [{ clipNorm: 0 }, /^RangeError: Cannot use clipNorm 0: expected a finite number above 0; leave it out/],
+    [{ clipNorm: NaN }, /clipNorm NaN: expected a finite/],
+    [{ clipNorm: "1" as unknown as number }, /clipNorm "1": expected a finite/],
+    [{ clipValue: -1 }, /clipValue -1: expected a finite/],
+    [{ clipValue: Infinity }, /clipValue Infinity: expected a finite/],
+    [{ clipNorm: 1, clipValue: 2 }, /^TypeError: Cannot use clipNorm 1 together with clipValue 2: give one/],
+  ] as const;
+  for (const [limit, message] of limits) assert.throws(() => trainer.compile({ ...good, ...limit }), message);
   const nothing = undefined as unknown as CompileArgs;
   assert.throws(() => trainer.compile(nothing), /^TypeError: Cannot compile with undefined: expected \{ opt/);
   const scale = 3;

@@ -2,6 +2,7 @@
 import { tf } from "../../../deps.ts";
 import type { TensorSpec } from "../../../ring/dtype.ts";
 import type { LayerCost } from "../../../stages/balance.ts";
+import type { Clipping } from "../../../stages/clipping.ts";
 import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../../stages/executor.ts";
 import type { OptimizerSpec, UpdateScalars } from "../../../stages/optimizers.ts";
 import type { StageModel } from "../../../stages/stage_model.ts";
@@ -48,6 +49,7 @@ export class CapturedStage implements StageExecutor {
     readonly model: StageModel,
     readonly seed: number,
     optimizer: OptimizerSpec | undefined,
+    clipping?: Clipping,
   ) {
     this.#backend = backend;
     const { context } = backend.binding;
@@ -64,7 +66,7 @@ export class CapturedStage implements StageExecutor {
       return accumulator;
     });
     this.#variables = { weights, accumulators, statistics: undefined, statisticsOrder: [] };
-    this.#update = optimizer && new CapturedUpdate(backend, model, this.#variables, optimizer);
+    this.#update = optimizer && new CapturedUpdate(backend, model, this.#variables, optimizer, clipping);
   }
 
   get #context(): Context {
@@ -140,9 +142,13 @@ export class CapturedStage implements StageExecutor {
     if (!keep) { for (const index of indices) this.#finish(index); }
   }
 
-  update(scalars: UpdateScalars): number {
+  gradientNorm(): number {
+    return this.#update!.norm();
+  }
+
+  update(scalars: UpdateScalars, scale?: number): number {
     this.#firstWeight = true;
-    return this.#update!.run(scalars);
+    return this.#update!.run(scalars, scale);
   }
 
   infer(

@@ -1,9 +1,10 @@
 /**
- * The optimizer's update of a stage, captured: penalties' gradients, the optimizer's rule in place, BatchNorm's
- * running statistics, and zeros for accumulators that are added to.
+ * The optimizer's update of a stage, captured: penalties' gradients, clipping, the optimizer's rule in place,
+ * BatchNorm's running statistics, and zeros for accumulators that are added to.
  * @module
  */
 import { tf } from "../../../deps.ts";
+import { type Clipping, joinedNorm } from "../../../stages/clipping.ts";
 import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../../stages/optimizers.ts";
 import type { StageModel } from "../../../stages/stage_model.ts";
 import { backward, dependence, record, weightGradients } from "../../../stages/tape.ts";
@@ -15,8 +16,14 @@ import { TF_FLOAT } from "../binding/dtypes.ts";
 import type { StatisticsCall } from "./program.ts";
 import { GraphRecorder } from "../binding/graph_recorder.ts";
 import type { Argument, GraphTensor } from "../binding/graph_tensor.ts";
-import { newHandle } from "../binding/tensor.ts";
+import { newHandle, readHandle } from "../binding/tensor.ts";
 import { assignAttributes, Variable } from "../binding/variable.ts";
+
+/**
+ * What gradients are divided by before they are squared: by 1, or where a square overflows, by a power of two under
+ * which no float32's does.
+ */
+const UNITS = [1, 2 ** 96];
 
 /** What the update reads and writes. */
 export interface UpdateVariables {
@@ -35,17 +42,27 @@ export class CapturedUpdate {
   readonly #model: StageModel;
   readonly #variables: UpdateVariables;
   readonly #spec: OptimizerSpec;
+  readonly #clipping: Clipping | undefined;
   /** Slots by position in the stage's weights. */
   readonly slots = new Map<number, Variable[]>();
   readonly #scalars = new Map<string, Argument>();
   #function: CapturedFunction | undefined;
   #added = "";
+  /** Half the sum of squares of each gradient; one for each of `UNITS`. */
+  #squares: readonly CapturedFunction[] = [];
 
-  constructor(backend: NodeBackend, model: StageModel, variables: UpdateVariables, spec: OptimizerSpec) {
+  constructor(
+    backend: NodeBackend,
+    model: StageModel,
+    variables: UpdateVariables,
+    spec: OptimizerSpec,
+    clipping?: Clipping,
+  ) {
     this.#backend = backend;
     this.#model = model;
     this.#variables = variables;
     this.#spec = spec;
+    this.#clipping = clipping;
     const { context } = backend.binding;
     for (const [position, accumulator] of variables.accumulators.entries()) {
       if (!accumulator) continue;
@@ -65,14 +82,36 @@ export class CapturedUpdate {
     if (this.#function && key === this.#added) return;
     this.#function?.dispose();
     this.#added = key;
-    this.#function = this.#capture(new Set(added));
+    const zeroed = new Set(added);
+    this.#function = this.#capture("U", (graph) => this.#update(graph, zeroed));
+    if (this.#clipping?.by !== "norm" || this.slots.size === 0 || this.#squares.length > 0) return;
+    this.#squares = UNITS.map((unit) => this.#capture("norm", (graph) => this.#halfSquares(graph, unit)));
   }
 
-  /** Runs it. @returns the layers' penalty */
-  run(step: UpdateScalars): number {
+  /** The norm of the gradients, the penalties' included; where none is trained, 0. */
+  norm(): number {
+    const { context } = this.#backend.binding;
+    let norm = 0;
+    for (const [i, f] of this.#squares.entries()) {
+      const [handle] = f.call(BigUint64Array.from(f.inputs, ({ source }) => {
+        if (source.kind !== "variable") {
+          throw new Error(`Function ${f.name} has an input that is no variable`);
+        }
+        return source.variable.handle;
+      }));
+      const halves = readHandle(context, handle!) as Float32Array;
+      context.tf.TFE_DeleteTensorHandle(handle!);
+      norm = joinedNorm(Float64Array.from(halves, (half) => Math.sqrt(2 * half))) * UNITS[i]!;
+      if (Number.isFinite(norm)) break;
+    }
+    return norm;
+  }
+
+  /** Runs it. @param scale what gradients clipped by norm are multiplied with. @returns the layers' penalty */
+  run(step: UpdateScalars, scale = 1): number {
     const f = this.#function!;
     const { context } = this.#backend.binding;
-    const values = this.#values(step);
+    const values: Record<string, number> = { ...this.#values(step), scale };
     const temporary: bigint[] = [];
     const inputs = BigUint64Array.from(f.inputs, ({ source }) => {
       if (source.kind === "variable") return source.variable.handle;
@@ -94,34 +133,54 @@ export class CapturedUpdate {
 
   dispose(): void {
     this.#function?.dispose();
+    for (const f of this.#squares) f.dispose();
+    this.#squares = [];
     for (const slots of this.slots.values()) for (const slot of slots) slot.dispose();
     this.slots.clear();
   }
 
-  #capture(added: ReadonlySet<number>): CapturedFunction {
+  #capture(label: string, body: (graph: GraphRecorder) => GraphTensor[]): CapturedFunction {
     const { binding } = this.#backend;
-    const graph = new GraphRecorder(binding.context, `stage${this.#model.config.index}_U`);
+    const graph = new GraphRecorder(binding.context, `stage${this.#model.config.index}_${label}`);
     const e = engine();
     e.startScope("stagger.capture");
     try {
-      const outputs = binding.record(graph, () => {
-        const { penalty, gradients } = this.#penalties();
-        for (const [position, accumulator] of this.#variables.accumulators.entries()) {
-          if (!accumulator) continue;
-          this.#updateWeight(graph, position, accumulator, gradients.get(position));
-          if (added.has(position)) this.#zero(graph, accumulator);
-        }
-        this.#updateStatistics(graph);
-        const outputs = penalty ? [binding.resolve(idOf(this.#backend, penalty))] : [];
-        penalty?.dispose(); // the tape kept it
-        return outputs;
-      });
-      return new CapturedFunction(graph, outputs);
+      return new CapturedFunction(graph, binding.record(graph, () => body(graph)));
     } finally {
       e.endScope();
       graph.dispose();
       binding.endCapture();
     }
+  }
+
+  /** The update. @param added accumulators to be set to zero */
+  #update(graph: GraphRecorder, added: ReadonlySet<number>): GraphTensor[] {
+    const { penalty, gradients } = this.#penalties();
+    for (const [position, accumulator] of this.#variables.accumulators.entries()) {
+      if (!accumulator) continue;
+      const gradient = this.#gradient(graph, accumulator, gradients.get(position));
+      this.#updateWeight(graph, position, this.#clipped(graph, gradient));
+      if (added.has(position)) this.#zero(graph, accumulator);
+    }
+    this.#updateStatistics(graph);
+    const outputs = penalty ? [this.#backend.binding.resolve(idOf(this.#backend, penalty))] : [];
+    penalty?.dispose(); // the tape kept it
+    return outputs;
+  }
+
+  /** Half the sum of squares of each gradient in so large a unit. */
+  #halfSquares(graph: GraphRecorder, unit: number): GraphTensor[] {
+    const { binding } = this.#backend;
+    const { penalty, gradients } = this.#penalties();
+    penalty?.dispose(); // the tape kept it
+    const halves = this.#variables.accumulators.flatMap((accumulator, position) => {
+      if (!accumulator) return [];
+      const gradient = this.#gradient(graph, accumulator, gradients.get(position));
+      const measured = unit === 1 ? gradient : tf.mul(gradient, 1 / unit);
+      const value = binding.resolve(idOf(this.#backend, measured));
+      return this.#tensor(graph.op("L2Loss", [typeAttr("T", TF_FLOAT)], [value], 1)[0]!);
+    });
+    return [binding.resolve(idOf(this.#backend, tf.stack(halves)))];
   }
 
   /** The layers' penalties, once a batch, and their gradients by position. */
@@ -154,18 +213,29 @@ export class CapturedUpdate {
     return { penalty, gradients };
   }
 
-  #updateWeight(
-    graph: GraphRecorder,
-    position: number,
-    accumulator: Variable,
-    penalty: tf.Tensor | undefined,
-  ): void {
+  #tensor(t: GraphTensor): tf.Tensor {
+    return this.#backend.createOutputTensor(this.#backend.binding.adopt(t));
+  }
+
+  /** A weight's gradient. @param penalty that of the layers' penalties */
+  #gradient(graph: GraphRecorder, accumulator: Variable, penalty: tf.Tensor | undefined): tf.Tensor {
+    const sum = this.#tensor(graph.read(accumulator));
+    return penalty ? tf.add(sum, penalty) : sum;
+  }
+
+  /** A gradient as the optimizer takes it. */
+  #clipped(graph: GraphRecorder, gradient: tf.Tensor): tf.Tensor {
+    if (!this.#clipping) return gradient;
+    const { by, limit } = this.#clipping;
+    if (by === "value") return tf.clipByValue(gradient, -limit, limit);
+    return tf.mul(gradient, this.#tensor(this.#scalar(graph, "scale")));
+  }
+
+  #updateWeight(graph: GraphRecorder, position: number, gradient: tf.Tensor): void {
     const { binding } = this.#backend;
     const weight = this.#variables.weights[position]!;
     const slots = this.slots.get(position)!;
-    const tensor = (t: GraphTensor) => this.#backend.createOutputTensor(binding.adopt(t));
-    let gradient = tensor(graph.read(accumulator));
-    if (penalty) gradient = tf.add(gradient, penalty);
+    const tensor = (t: GraphTensor) => this.#tensor(t);
     if (fused(this.#spec)) {
       if (this.#spec.weightDecay > 0 && this.#spec.name !== "adamw") {
         gradient = tf.add(gradient, tf.mul(tensor(graph.read(weight)), this.#spec.weightDecay));
@@ -248,7 +318,7 @@ export class CapturedUpdate {
     const { statistics, statisticsOrder, weights } = this.#variables;
     if (!statistics) return;
     const { binding } = this.#backend;
-    const tensor = (t: GraphTensor) => this.#backend.createOutputTensor(binding.adopt(t));
+    const tensor = (t: GraphTensor) => this.#tensor(t);
     const [meanAll, squareAll, withinAll] = tf.split(tensor(graph.read(statistics)), 3);
     // The variance of the batch: that within micro-batches, and that of their means; the latter is 0 for one.
     const varianceAll = tf.add(withinAll!, tf.maximum(tf.sub(squareAll!, tf.square(meanAll!)), 0));
