@@ -145,8 +145,8 @@ class SharedGroup implements Group {
     const { layout, cells } = this.#memory;
     const [oldest = sum] = this.#underWay;
     const { member, to } = oldest.waitsFor;
-    const done = () => sum.whole || this.#canAdvance() || oldest.waitsFor.member !== member;
-    this.waitMs += waitUntil(cells, layout.tick(member), done, {
+    const over = () => sum.whole || oldest.whole || this.#canAdvance() || oldest.waitsFor.member !== member;
+    this.waitMs += waitUntil(cells, layout.tick(member), over, {
       abort: this.abort,
       spins: this.#spins,
       describe: () =>

@@ -53,7 +53,8 @@ export class SharedSum {
   /** The member that this one waits for when it can do no more. */
   get waitsFor(): { member: number; to: string } {
     const { work } = this;
-    if (!this.#checkRoom()) return { member: this.#holder(), to: "release the sum before" };
+    const holder = this.#mayWrite ? -1 : this.#holder(); // asked once: it may release meanwhile
+    if (holder >= 0) return { member: holder, to: "release the sum before" };
     for (let lane = 1; lane < work.lanes; lane++) {
       const before = work.before(lane);
       if (before && this.#done[lane]! < this.#done[lane - 1]! && !this.#isReady(lane)) {

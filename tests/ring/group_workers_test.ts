@@ -74,6 +74,13 @@ for (const algorithm of ALGORITHMS) {
     }
   });
 
+  Deno.test(`${algorithm}: thousands of small sums in a row, without pauses`, async () => {
+    const rounds = Array.from({ length: 10_000 }, () => [{ slot: 0, length: 20 }]);
+    for (const size of [2, 3]) {
+      await run(createGroup({ size, lengths: [20], algorithm, name: "test" }), { rounds, values: "whole" });
+    }
+  });
+
   Deno.test(`${algorithm}: an abort ends all who wait, and a reset lets them work again`, async () => {
     const lengths = [200003, 10];
     const size = 3;
