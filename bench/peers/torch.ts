@@ -1,9 +1,8 @@
 /** PyTorch on the same machine, a step at a time, in the same rounds. @module */
-import { fileURLToPath } from "node:url";
-import { tmpdir } from "node:os";
 import { median } from "../contestant.ts";
 import type { Progress } from "../../cli/progress.ts";
 import type { StepResults } from "../results.ts";
+import { PeerProcess } from "./peer_process.ts";
 
 /** What the peers are given. */
 export interface TorchOptions {
@@ -62,50 +61,26 @@ export async function checkTorch(python: string): Promise<void> {
   }
 }
 
-/** One PyTorch process that takes orders. */
+/** One PyTorch process that trains. */
 export class TorchPeer {
   readonly #rounds: number[] = [];
-  readonly #child: Deno.ChildProcess;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #lines: AsyncGenerator<string>;
-  readonly #lastWords: Promise<string>;
+  readonly #process: PeerProcess;
   #loss = NaN;
 
-  private constructor(readonly name: string, child: Deno.ChildProcess, readonly batch: number) {
-    this.#child = child;
-    this.#writer = child.stdin.getWriter();
-    this.#lines = lines(child.stdout);
-    this.#lastWords = lastWords(child.stderr);
+  private constructor(readonly name: string, process: PeerProcess, readonly batch: number) {
+    this.#process = process;
   }
 
   /** @throws {Error} if Python or torch is not there, with what it said */
   static async start(python: string, name: string, mode: string, options: TorchOptions): Promise<TorchPeer> {
-    const script = fileURLToPath(new URL("./torch_peer.py", import.meta.url));
     const { size, batch, microBatches, devices } = options;
-    const args = Object.entries({ mode, size, batch, micro: microBatches, devices, port: freePort() });
-    const child = new Deno.Command(python, {
-      args: [script, ...args.flatMap(([key, value]) => [`--${key}`, String(value)])],
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-      cwd: tmpdir(),
-    }).spawn();
-    const peer = new TorchPeer(name, child, batch);
-    try {
-      await peer.#answer();
-    } catch (error) {
-      peer.stop();
-      throw new Error(
-        `Cannot start torch with ${python}: ${(error as Error).message}; give a Python with torch`,
-      );
-    }
-    return peer;
+    const args = { mode, size, batch, micro: microBatches, devices };
+    return new TorchPeer(name, await PeerProcess.start(python, "./torch_peer.py", args), batch);
   }
 
   /** Sends an order and waits for its answer. */
   async order(word: string): Promise<{ seconds: number }> {
-    await this.#writer.write(new TextEncoder().encode(word + "\n"));
-    return await this.#answer() as { seconds: number };
+    return await this.#process.order(word) as { seconds: number };
   }
 
   /** One step. */
@@ -141,38 +116,6 @@ export class TorchPeer {
 
   /** Ends the process. */
   stop(): void {
-    this.#writer.close().catch(() => {});
-    try {
-      this.#child.kill();
-    } catch {
-      // it has ended by itself
-    }
-  }
-
-  async #answer(): Promise<unknown> {
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error(`it ended without an answer${await this.#lastWords}`);
-    return JSON.parse(value);
-  }
-}
-
-/** The last line that a process wrote to standard error, after a colon. */
-async function lastWords(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let last = "";
-  for await (const line of lines(stream)) last = line.trim() || last;
-  return last && `: ${last}`;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return (listener.addr as Deno.NetAddr).port;
-}
-
-async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = "";
-  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + chunk).split("\n");
-    rest = parts.pop()!;
-    yield* parts;
+    this.#process.stop();
   }
 }

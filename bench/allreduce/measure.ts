@@ -1,0 +1,128 @@
+/** Measures sums among workers: every contestant once a round, so that the machine's drift meets all alike. @module */
+import type { Progress } from "../../cli/progress.ts";
+import { allowedCores } from "../../runtime/machine/machine.ts";
+import { median } from "../contestant.ts";
+import { GlooPeer } from "../peers/gloo.ts";
+import { type CaseGroup, freeMemory, planCases } from "./cases.ts";
+import { Members } from "./members.ts";
+import type { AllreduceCase, AllreduceResults, AllreduceTiming, ContestantName } from "./results.ts";
+
+/** What is measured. */
+export interface AllreduceOptions {
+  /** Numbers of workers. */
+  readonly workers: readonly number[];
+  /** Bytes that each worker contributes. */
+  readonly bytes: readonly number[];
+  readonly rounds: number;
+  /** Python with torch, for gloo. */
+  readonly torch: string | undefined;
+}
+
+/** Seconds that a round takes of each contestant, at least: a short sum is repeated. */
+const ROUND_SECONDS = 0.02;
+const MOST_REPETITIONS = 2000;
+
+/** Runs one contestant; answers with the seconds of one repetition. */
+type Run = (bytes: number, repetitions: number) => Promise<number>;
+
+/**
+ * Measures every case that fits in memory.
+ *
+ * @param weight of all of it in the progress
+ * @param stopped asked after every round: what is measured so far is kept
+ */
+export async function measureAllreduce(
+  options: AllreduceOptions,
+  progress: Progress,
+  weight: number,
+  stopped: () => boolean,
+): Promise<AllreduceResults> {
+  const { workers, bytes, rounds, torch } = options;
+  const cores = allowedCores();
+  const { groups, skipped } = planCases(workers, bytes, freeMemory(), torch !== undefined);
+  for (const one of skipped) {
+    progress.log(`Left out: ${one.bytes / 1e6} MB between ${one.workers} workers ${one.reason}`);
+  }
+  const cases: AllreduceCase[] = [];
+  const cost = (group: CaseGroup) => group.workers * group.sizes.reduce((sum, size) => sum + size, 1e7);
+  const total = groups.reduce((sum, group) => sum + cost(group), 0);
+  for (const group of groups) {
+    if (stopped()) break;
+    progress.phase(`${group.workers} workers`, weight * cost(group) / total);
+    await measureGroup(group, { rounds, torch, cores }, progress, stopped, (one) => cases.push(one));
+  }
+  return { settings: { rounds, cores: cores.length }, cases, skipped };
+}
+
+async function measureGroup(
+  { workers, sizes }: CaseGroup,
+  { rounds, torch, cores }: { rounds: number; torch: string | undefined; cores: readonly number[] },
+  progress: Progress,
+  stopped: () => boolean,
+  keep: (one: AllreduceCase) => void,
+): Promise<void> {
+  using members = await Members.start(workers, sizes.at(-1)! / 4, cores);
+  using gloo = torch === undefined ? undefined : await GlooPeer.start(torch, workers);
+  const ours = (what: "ring" | "parameterServer" | "memcpy"): Run => (bytes, repetitions) =>
+    members.run({ what, length: bytes / 4, repetitions });
+  const runs: [ContestantName, Run][] = [
+    ["ring", ours("ring")],
+    ["parameterServer", ours("parameterServer")],
+    ["memcpy", ours("memcpy")],
+  ];
+  if (gloo) runs.push(["gloo", (bytes, repetitions) => gloo.run(bytes, repetitions)]);
+
+  const done = (size: number) => sizes.slice(0, size).reduce((sum, bytes) => sum + bytes, 0);
+  for (const [i, bytes] of sizes.entries()) {
+    const at = (round: number) =>
+      progress.tick((done(i) + bytes * (round + 1) / (rounds + 1)) / done(sizes.length), sizeName(bytes));
+    const repetitions = new Map<ContestantName, number>();
+    for (const [name, run] of runs) {
+      if (stopped()) return;
+      repetitions.set(name, await calibrate(run, bytes));
+    }
+    const seconds = new Map(runs.map(([name]) => [name, [] as number[]]));
+    for (let round = 0; round < rounds && !stopped(); round++) {
+      at(round);
+      // Each begins a round in its turn: what runs first finds other caches than what runs last.
+      for (let turn = 0; turn < runs.length; turn++) {
+        const [name, run] = runs[(round + turn) % runs.length]!;
+        seconds.get(name)!.push(await run(bytes, repetitions.get(name)!));
+      }
+    }
+    if (seconds.get("ring")!.length > 0) keep(caseOf(workers, bytes, seconds));
+  }
+}
+
+/** Repetitions that make a round. The first run, which finds cold memory, does not count. */
+async function calibrate(run: Run, bytes: number): Promise<number> {
+  const cold = await run(bytes, 1);
+  if (cold > 10 * ROUND_SECONDS) return 1;
+  const warm = await run(bytes, 5);
+  return Math.min(MOST_REPETITIONS, Math.max(1, Math.ceil(ROUND_SECONDS / warm)));
+}
+
+/** Medians, and each contestant's seconds over the ring's in the same round. */
+export function caseOf(
+  workers: number,
+  bytes: number,
+  seconds: ReadonlyMap<ContestantName, readonly number[]>,
+): AllreduceCase {
+  const ring = seconds.get("ring")!;
+  const timings: Partial<Record<ContestantName, AllreduceTiming>> = {};
+  const ringSpeedup: Partial<Record<ContestantName, number>> = {};
+  for (const [name, rounds] of seconds) {
+    const middle = median(rounds);
+    timings[name] = { seconds: middle, rounds, gigabytesPerSecond: bytes / middle / 1e9 };
+    if (name !== "ring") ringSpeedup[name] = median(rounds.map((s, i) => s / ring[i]!));
+  }
+  return { workers, bytes, timings, ringSpeedup };
+}
+
+/** "4 kB", "100 MB" */
+export function sizeName(bytes: number): string {
+  for (const [unit, name] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]] as const) {
+    if (bytes >= unit) return `${Number((bytes / unit).toPrecision(3))} ${name}`;
+  }
+  return `${bytes} B`;
+}
