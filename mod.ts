@@ -49,6 +49,10 @@ export { unet, UNET_BLOCKS, type UNetBlock, type UNetOptions } from "./stages/un
 export { bceDiceLoss, binaryCrossentropyFromLogits, dice, diceLoss, iou } from "./stages/segmentation.ts";
 export { mnist, type MnistOptions } from "./runtime/data/mnist.ts";
 export { imageFolder, type ImageFolderOptions } from "./runtime/data/image_folder.ts";
+export { digitMasks, type DigitMasksOptions } from "./runtime/data/digit_masks.ts";
+export type { ImageShape } from "./runtime/data/image_files.ts";
+export { imageMaskFolder, type ImageMaskFolderOptions } from "./runtime/data/image_mask_folder.ts";
+export type { AugmentOptions } from "./runtime/data/augment.ts";
 export { synthetic, type SyntheticOptions } from "./runtime/data/synthetic.ts";
 export type { Samples } from "./runtime/data/samples.ts";
 export type { DType, TensorSpec } from "./ring/dtype.ts";

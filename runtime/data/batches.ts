@@ -26,7 +26,7 @@ export interface BatchesOptions {
   readonly shuffle: boolean;
   /** Default 0. */
   readonly seed?: number;
-  /** Default 0. */
+  /** Default 0. Samples that are augmented are others in each. */
   readonly epoch?: number;
   /** Leave out a last batch that is smaller (default false). */
   readonly dropRemainder?: boolean;
@@ -72,7 +72,7 @@ export function batches(samples: Samples, options: BatchesOptions): AsyncGenerat
     throw new RangeError(`Cannot make batches of ${batchSize} from ${length} samples: ${remedy}`);
   }
   const order = options.shuffle ? permutation(length, seed, epoch) : inOrder(length);
-  return fillAhead(new Filler(samples, order, batchSize, options.reuse ?? false), start, count, prefetch);
+  return fillAhead(new Filler(samples, order, { ...options, epoch }), start, count, prefetch);
 }
 
 async function* fillAhead(
@@ -103,6 +103,9 @@ async function* fillAhead(
 
 /** Reads the samples of one batch after another. */
 class Filler {
+  readonly #batchSize: number;
+  readonly #epoch: number;
+  readonly #reuse: boolean;
   readonly #inputSize: number;
   readonly #targetSize: number;
   readonly #free: { inputs: Float32Array; targets: Float32Array }[] = [];
@@ -112,9 +115,11 @@ class Filler {
   constructor(
     readonly samples: Samples,
     readonly order: Uint32Array,
-    readonly batchSize: number,
-    readonly reuse: boolean,
+    { batchSize, epoch = 0, reuse = false }: BatchesOptions,
   ) {
+    this.#batchSize = batchSize;
+    this.#epoch = epoch;
+    this.#reuse = reuse;
     this.#inputSize = sizeOf(samples.input.shape);
     this.#targetSize = sizeOf(samples.target.shape);
   }
@@ -123,11 +128,11 @@ class Filler {
   async fill(index: number, ahead: boolean): Promise<Batch> {
     if (ahead) await this.#letOthersRun();
     if (this.#stopped) throw new Error("Stopped filling batches: the caller wants no more");
-    const indices = this.order.subarray(index * this.batchSize, (index + 1) * this.batchSize);
+    const indices = this.order.subarray(index * this.#batchSize, (index + 1) * this.#batchSize);
     const size = indices.length;
     const { inputs, targets } = this.#free.pop() ?? {
-      inputs: new Float32Array(this.batchSize * this.#inputSize),
-      targets: new Float32Array(this.batchSize * this.#targetSize),
+      inputs: new Float32Array(this.#batchSize * this.#inputSize),
+      targets: new Float32Array(this.#batchSize * this.#targetSize),
     };
     for (let i = 0; i < size && !this.#stopped; i++) {
       await this.#read(
@@ -148,7 +153,7 @@ class Filler {
 
   /** Takes back the arrays of a batch that the caller is done with. */
   recycle({ inputs, targets }: Batch): void {
-    if (!this.reuse) return;
+    if (!this.#reuse) return;
     this.#free.push({ inputs: new Float32Array(inputs.buffer), targets: new Float32Array(targets.buffer) });
   }
 
@@ -159,7 +164,7 @@ class Filler {
 
   async #read(index: number, input: Float32Array, target: Float32Array): Promise<void> {
     try {
-      await this.samples.read(index, input, target);
+      await this.samples.read(index, input, target, this.#epoch);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`Cannot read sample ${index}: ${reason}`, { cause });

@@ -8,7 +8,7 @@
  */
 
 /** What a stream is for: the first number of its key, so that two uses of one seed are independent. */
-export const PURPOSE = { shuffle: 1, synthetic: 2 } as const;
+export const PURPOSE = { shuffle: 1, synthetic: 2, augment: 3, digitMasks: 4 } as const;
 
 /** Where the four words start: the first digits of pi after the point, as good as any. */
 const START = [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344] as const;

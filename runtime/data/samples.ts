@@ -17,6 +17,8 @@ export interface Samples {
    * @param index from 0 to `length - 1`
    * @param input room for one input, row-major
    * @param target room for one target, row-major
+   * @param epoch which pass over the data this is, counted from 0 (default 0): samples that are augmented are
+   * others in each
    */
-  read(index: number, input: Float32Array, target: Float32Array): void | Promise<void>;
+  read(index: number, input: Float32Array, target: Float32Array, epoch?: number): void | Promise<void>;
 }

@@ -64,6 +64,17 @@ Deno.test("batches() shuffles by seed and epoch", async () => {
   assert.notDeepEqual(await order(3, 3), await order(3, 2));
 });
 
+Deno.test("batches() tells the samples which epoch it is", async () => {
+  const epochs: (number | undefined)[] = [];
+  const samples: Samples = {
+    ...numbers(3),
+    read: (_index, _input, _target, epoch) => void epochs.push(epoch),
+  };
+  await collect(samples, { batchSize: 2, shuffle: false, epoch: 5 });
+  await collect(samples, { batchSize: 2, shuffle: false });
+  assert.deepEqual(epochs, [5, 5, 5, 0, 0, 0]);
+});
+
 Deno.test("batches() drops a smaller last batch if asked to, and starts where asked to", async () => {
   const kept = await collect(numbers(7), { batchSize: 3, shuffle: false, dropRemainder: true });
   assert.deepEqual(kept.map(({ size }) => size), [3, 3]);

@@ -2,39 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { imageFolder } from "../../../runtime/data/image_folder.ts";
-import type { Samples } from "../../../runtime/data/samples.ts";
-import { sizeOf } from "../../../ring/dtype.ts";
+import { assertClose, type Files, inFolder, read } from "./folders.ts";
 import { JPEG, JPEG_ROWS, plainPng, png } from "./images.ts";
-
-type Files = Readonly<Record<string, Uint8Array>>;
-
-/** Runs `test` in a fresh directory that holds `files`, by path. */
-async function inFolder(files: Files, test: (root: string) => Promise<void>): Promise<void> {
-  const root = await Deno.makeTempDir({ prefix: "stagger-images-" });
-  try {
-    for (const [path, content] of Object.entries(files)) {
-      await Deno.mkdir(join(root, path, ".."), { recursive: true });
-      await Deno.writeFile(join(root, path), content);
-    }
-    await test(root);
-  } finally {
-    await Deno.remove(root, { recursive: true });
-  }
-}
-
-async function read(samples: Samples, index: number): Promise<{ input: number[]; target: number[] }> {
-  const input = new Float32Array(sizeOf(samples.input.shape)).fill(NaN);
-  const target = new Float32Array(sizeOf(samples.target.shape)).fill(NaN);
-  await samples.read(index, input, target);
-  return { input: [...input], target: [...target] };
-}
-
-function assertClose(actual: readonly number[], expected: readonly number[], tolerance = 1e-6): void {
-  assert.equal(actual.length, expected.length);
-  for (const [i, value] of expected.entries()) {
-    assert.ok(Math.abs(actual[i]! - value) <= tolerance, `${i}: ${actual[i]}, not ${value}`);
-  }
-}
 
 const RED = plainPng(255, 0, 0);
 const GREEN = plainPng(0, 255, 0);
