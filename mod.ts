@@ -24,6 +24,7 @@ export type {
   EvaluateArgs,
   FitArgs,
 } from "./runtime/trainer/trainer_args.ts";
+export type { Forecast, ForecastArgs, ForecastEntry } from "./runtime/cost_model/forecast.ts";
 export type { Callbacks } from "./runtime/trainer/callbacks.ts";
 export type {
   Prediction,

@@ -104,7 +104,7 @@ export function profileStage(
 }
 
 /** Makes tensors of zeros. */
-function zerosOn(tensors: EngineTensors): (spec: TensorSpec) => Value {
+export function zerosOn(tensors: EngineTensors): (spec: TensorSpec) => Value {
   return (spec) => {
     const bytes = byteLengthOf(spec);
     return tensors.receive(spec, new Uint8Array(new SharedArrayBuffer(Math.max(bytes, 64)), 0, bytes)).value;

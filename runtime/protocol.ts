@@ -12,6 +12,7 @@ import type { StageMemory } from "../stages/stage_memory.ts";
 import type { Action } from "./schedules/action.ts";
 import type { StageTimes } from "./schedules/simulate.ts";
 import type { PortableFailure } from "./errors.ts";
+import type { Gauge } from "./gauge.ts";
 import type { LibraryPaths } from "./tensorflow/library/library.ts";
 
 /** A device as a worker is told of it. */
@@ -176,6 +177,8 @@ export interface WorkerApi {
     workload: Workload,
     outputGradients: readonly TensorSpec[],
   ): Promise<Reply<{ costs: Readonly<Record<string, LayerCost>>; eager?: string }>>;
+  /** Times whole steps of a stage that is built to be measured: see `gaugeStage`. */
+  gauge(workload: Workload): Promise<Reply<Gauge>>;
   run(command: StepCommand): Promise<Reply<StepReport>>;
   /** Drops what is in flight and in this stage's incoming rings. */
   reset(): Promise<Reply<void>>;

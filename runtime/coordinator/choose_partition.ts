@@ -3,7 +3,7 @@ import { type LayerCost, totalCost } from "../../stages/balance.ts";
 import { type Partition, resolvePartition } from "../../stages/partition.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { balancePartition, refinePartition } from "./auto_partition.ts";
-import { fewestInFlight, largestFitting, memoryNeeded } from "./memory_fit.ts";
+import { largestMeasurable, measureLayers } from "./layer_profile.ts";
 import { type BatchShape, cutBatch } from "./micro_batches.ts";
 import type { StageWorkers } from "./stage_workers.ts";
 import type { Workloads } from "./workloads.ts";
@@ -48,7 +48,7 @@ export async function choosePartition(choice: PartitionChoice): Promise<Partitio
 }
 
 /**
- * Measures every layer on every device at once, as when the stages are at work: the median of the devices.
+ * Measures every layer.
  *
  * @returns `size`: the samples that it was measured with. A device that the whole model does not fit may still hold
  * its stage: fewer samples tell the layers' shares as well.
@@ -58,22 +58,8 @@ async function profile(
   microBatchSize: number,
 ): Promise<{ measured: Record<string, LayerCost>; size: number }> {
   const [whole] = await build({ cuts: [] });
-  const of = (size: number) => workloads.of(whole!, shape, size, { split: true, weightBatches: [] });
-  const memory = await workers.all((link) => link.call("memory", of(microBatchSize)));
-  const fitting = largestFitting(
-    microBatchSize,
-    (samples) => memory.every((own) => !own || memoryNeeded(own, fewestInFlight(1, 1), samples) <= own.limit),
-  );
+  const options = { workers, workloads, whole: whole!, shape };
+  const fitting = await largestMeasurable(options, microBatchSize);
   const size = fitting === microBatchSize ? microBatchSize : Math.max(1, Math.min(fitting, FEW_SAMPLES));
-  const profiles = await workers.all((link) => link.call("profile", of(size), []));
-  const median = (layer: string, part: keyof LayerCost) => {
-    const all = profiles.map(({ costs }) => costs[layer]?.[part] ?? 0).sort((a, b) => a - b);
-    return all[all.length >> 1]!;
-  };
-  const measured = Object.fromEntries(workloads.graph.layers.map(({ name }) => [name, {
-    F: median(name, "F"),
-    B: median(name, "B"),
-    W: median(name, "W"),
-  }]));
-  return { measured, size };
+  return { measured: await measureLayers(options, size), size };
 }

@@ -10,9 +10,18 @@ import type { Clipping } from "../../stages/clipping.ts";
 import type { ModelGraph } from "../../stages/graph.ts";
 import type { PortableLosses } from "../../stages/losses.ts";
 import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../stages/optimizers.ts";
-import type { Partition } from "../../stages/partition.ts";
+import { type Partition, resolvePartition } from "../../stages/partition.ts";
+import { blockPartitions } from "../../stages/blocks.ts";
 import { type StageConfig, stageConfigs } from "../../stages/stage_config.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
+import { checkInteger } from "../checks.ts";
+import {
+  checkCuts,
+  type Forecast,
+  forecast,
+  type ForecastArgs,
+  splitSizesOf,
+} from "../cost_model/forecast.ts";
 import { choosePartition } from "./choose_partition.ts";
 import { cannotStart, withWasm } from "../engines.ts";
 import { isEngineFailure } from "../errors.ts";
@@ -23,6 +32,7 @@ import { fewestInFlight, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
+import { profileModel } from "./profile_model.ts";
 import { ReadyLane } from "./ready_lane.ts";
 import { StageWorkers } from "./stage_workers.ts";
 import type { WeightMemory } from "../weight_memory.ts";
@@ -110,17 +120,9 @@ export class Coordinator {
    * @param shape what they will be fed, for a partition that is balanced by cost
    */
   async start(compiled: CompiledSpec | undefined, shape: BatchShape): Promise<void> {
-    const { running } = this.#workers;
-    if (running && this.#partition && (compiled === undefined || compiled === this.#compiled)) return;
-    if (running) await this.storeWeights();
-    else {
-      this.#forget();
-      await this.#workers.stop();
-      this.progress("start");
-      await this.#startWorkers();
-      await this.weights.load();
-    }
-    this.#compiled = compiled ?? this.#compiled;
+    const ready = this.#workers.running && this.#built;
+    if (ready && (compiled === undefined || compiled === this.#compiled)) return;
+    await this.#bringUp(compiled);
     if (!this.#partition) {
       this.progress("partition");
       this.#partition = await choosePartition({
@@ -133,6 +135,50 @@ export class Coordinator {
     this.progress("build");
     await this.#build(this.#partition);
     this.#built = true;
+  }
+
+  /**
+   * What steps would take with other partitions and split sizes, predicted from a profile that is made now.
+   *
+   * @throws {RangeError} for a partition that cannot be run, or a batch that no device holds
+   */
+  async forecast(
+    compiled: CompiledSpec,
+    shape: BatchShape,
+    { partitions, splitSizes = splitSizesOf(shape.batchSize) }: ForecastArgs,
+  ): Promise<Forecast> {
+    const { graph, options: { schedule, devices } } = this;
+    const stages = devices.length;
+    const ways = partitions?.map((cuts) => resolvePartition(graph, cuts, stages)) ??
+      blockPartitions(graph, stages);
+    const { batchSize } = shape;
+    for (const size of splitSizes) checkInteger("splitSize", size, 1);
+    const cuts = ways.flatMap((partition) => splitSizes.map((splitSize) => ({ partition, splitSize })));
+    checkCuts(cuts);
+    await this.#bringUp(compiled);
+    this.progress("partition");
+    this.#built = false; // each device gets all layers, with weights that nobody keeps
+    const [whole] = await this.#build({ cuts: [] });
+    const model = await profileModel({
+      workers: this.#workers,
+      workloads: this.#workloads,
+      whole: whole!,
+      shape,
+    });
+    return forecast(model, cuts, { batchSize, schedule });
+  }
+
+  /** Workers at work with the present weights, and no stages yet. */
+  async #bringUp(compiled: CompiledSpec | undefined): Promise<void> {
+    if (this.#workers.running) await this.storeWeights();
+    else {
+      this.#forget();
+      await this.#workers.stop();
+      this.progress("start");
+      await this.#startWorkers();
+      await this.weights.load();
+    }
+    this.#compiled = compiled ?? this.#compiled;
   }
 
   /** Starts the workers with the engine that was chosen, or with the one that takes its place. */

@@ -13,6 +13,7 @@ import {
   type StepResult,
 } from "../coordinator/coordinator.ts";
 import { type BatchSource, tensorSource } from "../data/batch_source.ts";
+import type { Forecast, ForecastArgs } from "../cost_model/forecast.ts";
 import { FeedAhead } from "./feed_ahead.ts";
 import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
@@ -187,6 +188,21 @@ export class Trainer {
       this.#requireCompiled();
       const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0 });
       await this.#trainingLane(source);
+    });
+  }
+
+  /**
+   * Predicts what a step takes with other partitions and split sizes, from one profile of the layers on this trainer's
+   * devices: a table in place of trying them by hand. The stages are brought up anew afterwards.
+   *
+   * @throws {TypeError|RangeError} for a partition or a split size that cannot be
+   */
+  async forecast(data: BatchedData, args: ForecastArgs = {}): Promise<Forecast> {
+    const { batchSize = 32 } = args;
+    return await this.#exclusively("forecast", async () => {
+      this.#requireCompiled();
+      const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0 });
+      return await this.#coordinator.forecast(this.#compiled!, this.#shape("train", source), args);
     });
   }
 

@@ -7,6 +7,7 @@ import { StageModel } from "../../stages/stage_model.ts";
 import { type FailurePlace, portable } from "../errors.ts";
 import { NormClipping } from "./norm_clipping.ts";
 import { describeAction, Interpreter, Lane } from "./interpreter.ts";
+import { gaugeStage } from "../gauge.ts";
 import { measureStage, profileStage } from "../measure.ts";
 import type { Reply, StageSetup, StepCommand, WorkerApi, WorkerStart } from "../protocol.ts";
 import type { WorkerEngineHandle } from "./engine_handle.ts";
@@ -133,6 +134,9 @@ const api: WorkerApi = {
       const costs = await orEagerly(measure);
       return eager ? { costs, eager } : { costs };
     }),
+
+  gauge: (workload) =>
+    reply("measure", () => orEagerly(() => gaugeStage(executor, interpreter.tensors, workload))),
 
   run: (command: StepCommand) =>
     reply("step", () => {

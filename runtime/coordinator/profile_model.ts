@@ -1,0 +1,73 @@
+/** Makes a cost model from one profile of a run's devices. @module */
+import { byteLengthOf } from "../../ring/dtype.ts";
+import type { LayerCost } from "../../stages/balance.ts";
+import { estimateCosts } from "../../stages/cost.ts";
+import { type CostModel, trainedBytes } from "../cost_model/cost_model.ts";
+import { LayerCurves, type LayerPoint } from "../cost_model/layer_curves.ts";
+import type { Gauge } from "../gauge.ts";
+import { gauge, largestMeasurable, type LayerProfileOptions, measureLayers } from "./layer_profile.ts";
+
+/** Samples that layers are measured with, beside the whole batch. */
+const SAMPLES = [1, 4];
+
+/**
+ * Measures the layers with few samples and with many, and what is around them. Where the options want estimated
+ * costs, these are the layers' shares of what the whole model takes.
+ */
+export async function profileModel(options: LayerProfileOptions): Promise<CostModel> {
+  const { workloads, shape } = options;
+  const { graph } = workloads;
+  const most = Math.max(1, await largestMeasurable(options, shape.batchSize));
+  const sizes = [...SAMPLES.filter((samples) => samples < most), most];
+  const points: LayerPoint[] = [];
+  const gauges: Gauge[] = [];
+  for (const samples of sizes) {
+    const measured = await gauge(options, samples);
+    gauges.push(measured);
+    const costs = workloads.options.costs === "measured"
+      ? await measureLayers(options, samples)
+      : estimates(options, samples);
+    points.push({ samples, costs: asWhole(costs, measured) });
+  }
+  const host = gauges[0]!.host;
+  const trained = graph.layers.reduce((sum, layer) => sum + trainedBytes(layer), 0);
+  return {
+    graph,
+    curves: new LayerCurves(points),
+    sampleBytes: new Map([...workloads.specs(shape, 1)].map(([key, spec]) => [key, byteLengthOf(spec)])),
+    hostSeconds: host / 1000,
+    secondsPerByteSent: gauges[0]!.copyPerByte / 1000,
+    secondsPerByteUpdated: trained === 0
+      ? 0
+      : Math.max(0, Math.min(...gauges.map(({ U }) => U)) - host) / 1000 / trained,
+  };
+}
+
+function estimates({ workloads, shape }: LayerProfileOptions, samples: number): Record<string, LayerCost> {
+  const { graph } = workloads;
+  const costs = estimateCosts(graph, workloads.specs(shape, samples));
+  return Object.fromEntries(graph.layers.map(({ name }, i) => [name, costs[i]!]));
+}
+
+/**
+ * Layers' milliseconds as seconds, so that their sums are what the whole took: a layer is measured with clocks between
+ * it and the next, and without them the engine overlaps and fuses.
+ */
+export function asWhole(
+  costs: Readonly<Record<string, LayerCost>>,
+  { F, BW, host }: Pick<Gauge, "F" | "BW" | "host">,
+): Record<string, LayerCost> {
+  const all = Object.values(costs);
+  const sum = (of: (cost: LayerCost) => number) => all.reduce((total, cost) => total + of(cost), 0);
+  const scale = (whole: number, parts: number) =>
+    parts > 0 ? Math.max(0, whole - host) / parts / 1000 : 1 / 1000;
+  const forward = scale(F, sum((cost) => cost.F));
+  const back = scale(BW, sum((cost) => cost.B + cost.W));
+  return Object.fromEntries(
+    Object.entries(costs).map(([name, cost]) => [name, {
+      F: cost.F * forward,
+      B: cost.B * back,
+      W: cost.W * back,
+    }]),
+  );
+}
