@@ -30,6 +30,11 @@ export interface DistributeOptions {
   readonly microBatches?: number;
   /** Samples in a micro-batch, in place of `microBatches`. */
   readonly splitSize?: number;
+  /**
+   * Batches whose gradients make one update, which callbacks, logs and `steps` see as one batch. `trainOnBatch`
+   * updates after its own. Default: 1.
+   */
+  readonly accumulate?: number;
   /** `pipeline`: default "1f1b". */
   readonly schedule?: ScheduleName;
   /**
@@ -69,6 +74,8 @@ export interface ResolvedOptions {
   readonly microBatches: number;
   /** Samples in a micro-batch, where that was given instead. */
   readonly splitSize: number | undefined;
+  /** Batches whose gradients make one update. */
+  readonly accumulate: number;
   /** Order of F, B and W. */
   readonly schedule: ScheduleName;
   /** Where the model is cut. */
@@ -97,6 +104,7 @@ const KNOWN = new Set<keyof DistributeOptions>([
   "engine",
   "microBatches",
   "splitSize",
+  "accumulate",
   "schedule",
   "partition",
   "costs",
@@ -152,6 +160,7 @@ export function resolveOptions(
     );
   }
   checkCut(options, strategy);
+  checkInteger("accumulate", options.accumulate, 1);
   const partition = options.partition ?? "auto";
   checkPartitionOption(partition, graph, devices.length);
   const seed = options.seed ?? 0;
@@ -163,6 +172,7 @@ export function resolveOptions(
     engine: chooseEngine(engineName, devices, options.tensorflow ?? {}, notice),
     microBatches: options.microBatches ?? (strategy === "pipeline" ? 4 * devices.length : 1),
     splitSize: options.splitSize,
+    accumulate: options.accumulate ?? 1,
     schedule: strategy === "pipeline" ? schedule : strategy === "modelParallel" ? "gpipe" : "1f1b",
     partition,
     costs,

@@ -8,7 +8,7 @@ import { type BatchShape, cutBatch } from "./micro_batches.ts";
 export interface MemoryRequest {
   /** One per stage; undefined where the engine cannot tell. */
   readonly memory: readonly (StageMemory | undefined)[];
-  readonly shape: Pick<BatchShape, "mode" | "batchSize">;
+  readonly shape: Pick<BatchShape, "mode" | "batchSize" | "joined">;
   readonly options: Pick<ResolvedOptions, "microBatches" | "splitSize" | "devices" | "strategy">;
   /** Training: each stage's actions, for so many micro-batches. */
   schedule(microBatches: number): Schedule;
@@ -78,14 +78,16 @@ export function largestFitting(most: number, fits: (samples: number) => boolean)
 
 /** @throws {RangeError} if a stage's memory does not hold a step */
 export function refuseTooLarge(request: MemoryRequest): void {
-  const { shape: { mode, batchSize }, options } = request;
+  const { shape: { mode, batchSize, joined = 1 }, options } = request;
   const excess = excessOf(request, batchSize);
   if (!excess) return;
   const { stage, bytes, limit } = excess;
   const { microBatchSize, microBatches } = cutBatch(request.shape, options);
   const least = mode === "train" && options.splitSize === undefined ? options.microBatches : 1;
-  const most = largestFitting(batchSize, (samples) => samples < least || !excessOf(request, samples));
+  const fits = (samples: number) => samples < least || !excessOf(request, samples * joined);
+  const most = largestFitting(batchSize / joined, fits);
   const doing = { train: "train on", evaluate: "evaluate", predict: "predict" }[mode];
+  const batch = joined > 1 ? `${joined} batches of ${batchSize / joined} at once` : `a batch of ${batchSize}`;
   const parts = microBatches > 1 ? ` (micro-batches of ${microBatchSize})` : "";
   const smaller = most >= least ? [`at most ${most} samples a batch`] : [];
   const more = options.splitSize !== undefined
@@ -95,7 +97,7 @@ export function refuseTooLarge(request: MemoryRequest): void {
     : ["more micro-batches"];
   const needed = size(bytes) === size(limit) ? `just over ${size(limit)}` : size(bytes);
   throw new RangeError(
-    `Cannot ${doing} a batch of ${batchSize}${parts} on engine "wasm": ` +
+    `Cannot ${doing} ${batch}${parts} on engine "wasm": ` +
       `stage ${stage} on ${options.devices[stage]!.name} would need ${needed}, and WebAssembly has ` +
       `${size(limit)}; ` +
       `use ${[...smaller, ...more].join(", ")}, or engine "tensorflow"`,

@@ -8,6 +8,8 @@ export interface BatchShape {
   readonly mode: Workload["mode"];
   /** Samples in the largest batch. */
   readonly batchSize: number;
+  /** Batches of the caller's that are joined in it, each of them cut as it would be by itself. Absent: 1. */
+  readonly joined?: number;
   /** Without the batch axis. */
   readonly inputs: readonly TensorSpec[];
   readonly targets: readonly TensorSpec[];
@@ -19,16 +21,17 @@ export interface BatchShape {
  * @throws {RangeError} for a training batch of fewer samples than micro-batches
  */
 export function cutBatch(
-  { batchSize, mode }: Pick<BatchShape, "batchSize" | "mode">,
+  { batchSize, joined = 1, mode }: Pick<BatchShape, "batchSize" | "joined" | "mode">,
   { microBatches, splitSize }: Pick<ResolvedOptions, "microBatches" | "splitSize">,
 ): { microBatchSize: number; microBatches: number } {
-  if (splitSize === undefined && mode === "train" && batchSize < microBatches) {
+  const own = Math.ceil(batchSize / joined);
+  if (splitSize === undefined && mode === "train" && own < microBatches) {
     throw new RangeError(
-      `Cannot cut a batch of ${batchSize} into ${microBatches} micro-batches: expected batchSize >= microBatches; ` +
+      `Cannot cut a batch of ${own} into ${microBatches} micro-batches: expected batchSize >= microBatches; ` +
         `use a larger batch or fewer micro-batches`,
     );
   }
-  const microBatchSize = Math.min(batchSize, splitSize ?? Math.ceil(batchSize / microBatches));
+  const microBatchSize = Math.min(batchSize, splitSize ?? Math.ceil(own / microBatches));
   return { microBatchSize, microBatches: Math.ceil(batchSize / microBatchSize) };
 }
 

@@ -6,7 +6,7 @@ import type { UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { type Link, linksOf } from "../../stages/routes.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
-import type { HostBatch } from "../data/batch_source.ts";
+import { checkAlike, type HostBatch } from "../data/batch_source.ts";
 import { type LaneRings, outgoing } from "./lanes.ts";
 import type { MeasuredTimes } from "../measure.ts";
 import { memoryNeeded } from "./memory_fit.ts";
@@ -158,6 +158,10 @@ export class ReadyLane {
   #makeSchedule(microBatches: number): Schedule {
     const stages = this.plan.stages.length;
     const { schedule: name, maxInFlight, weightBatch: wanted } = this.workloads.options;
+    if (this.workloads.options.strategy === "modelParallel") { // one stage at work at a time
+      const [own] = makeSchedule("1f1b", { stages: 1, microBatches });
+      return Array.from({ length: stages }, () => own!);
+    }
     const make = (bound: number | undefined) => {
       const weightBatch = this.#weightBatch.map((k) => wanted === "auto" ? Math.min(k, bound ?? k) : k);
       const times = this.plan.times && timesFor(this.plan.times, weightBatch);
@@ -198,23 +202,14 @@ export class ReadyLane {
   }
 
   /** A dataset's later batches may be smaller than its first, and otherwise alike. */
-  #check({ size, inputs, targets }: HostBatch): void {
+  #check(batch: HostBatch): void {
     const { shape } = this.plan;
-    if (size > shape.batchSize) {
+    if (batch.size > shape.batchSize) {
       throw new RangeError(
-        `Cannot run a batch of ${size} samples: the first one had ${shape.batchSize}; give batches no larger than it`,
+        `Cannot run a batch of ${batch.size} samples: the first one had ${shape.batchSize}; ` +
+          `give batches no larger than it`,
       );
     }
-    const wanted = [...shape.inputs, ...shape.targets];
-    const given = shape.mode === "predict" ? inputs : [...inputs, ...targets];
-    wanted.forEach((spec, i) => {
-      const got = given[i]?.spec;
-      if (got && got.dtype === spec.dtype && got.shape.join() === spec.shape.join()) return;
-      const text = got ? `${got.dtype} of shape [${got.shape}]` : "nothing";
-      throw new RangeError(
-        `Cannot run a batch with ${text} per sample: the first one had ${spec.dtype} of shape [${spec.shape}]; ` +
-          `give batches of one kind`,
-      );
-    });
+    checkAlike(batch, shape);
   }
 }

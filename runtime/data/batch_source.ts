@@ -26,8 +26,10 @@ export interface BatchSource {
   readonly inputs: readonly TensorSpec[];
   /** One per output; empty where there is nothing to compare with. */
   readonly targets: readonly TensorSpec[];
-  /** The largest batch. */
+  /** Samples in the largest batch. */
   readonly batchSize: number;
+  /** Batches of the caller's that are joined in it. Absent: 1. */
+  readonly joined?: number;
   /** Samples in an epoch, where that is known. */
   readonly samples: number | undefined;
   /** Batches in an epoch, where that is known. */
@@ -38,7 +40,10 @@ export interface BatchSource {
 
 /** How batches are taken from tensors or samples. */
 export interface EpochOptions {
+  /** Samples in a batch of the caller's. */
   readonly batchSize: number;
+  /** Batches of the caller's that are joined in one. Default: 1. */
+  readonly accumulate?: number;
   readonly shuffle: boolean;
   readonly seed: number;
 }
@@ -47,18 +52,18 @@ export interface EpochOptions {
 export async function tensorSource(
   inputs: readonly tf.Tensor[],
   targets: readonly tf.Tensor[],
-  { batchSize, shuffle, seed }: EpochOptions,
+  options: EpochOptions,
 ): Promise<BatchSource> {
   const x = await Promise.all(inputs.map(readTensor));
   const y = await Promise.all(targets.map(readTensor));
   const samples = inputs[0]!.shape[0]!;
-  if (samples === 0) throw new RangeError("Cannot use 0 samples: expected at least 1 in the tensors");
+  const { shuffle, seed } = options;
+  const sizes = batchSizes(samples, options);
+  const { batchSize } = sizes;
   return {
     inputs: x.map(({ spec }) => spec),
     targets: y.map(({ spec }) => spec),
-    batchSize: Math.min(batchSize, samples),
-    samples,
-    batches: batchCount(samples, batchSize),
+    ...sizes,
     async *epoch(index) {
       const order = shuffle ? permutation(samples, seed, index) : inOrder(samples);
       for (let start = 0; start < samples; start += batchSize) {
@@ -75,13 +80,13 @@ export async function tensorSource(
 
 /** Batches gathered from samples, the next one filled while the present one is computed. */
 export function samplesSource(samples: Samples, options: EpochOptions): BatchSource {
-  const { batchSize, shuffle, seed } = options;
+  const { shuffle, seed } = options;
+  const sizes = batchSizes(samples.length, options);
+  const { batchSize } = sizes;
   return {
     inputs: [samples.input],
     targets: [samples.target],
-    batchSize: Math.min(batchSize, samples.length),
-    samples: samples.length,
-    batches: batchCount(samples.length, batchSize),
+    ...sizes,
     async *epoch(index) {
       for await (const batch of batches(samples, { batchSize, shuffle, seed, epoch: index, reuse: true })) {
         yield {
@@ -94,6 +99,34 @@ export function samplesSource(samples: Samples, options: EpochOptions): BatchSou
   };
 }
 
+/** Batches of so many samples. Larger batches hold those of the caller's that follow one another. */
+function batchSizes(
+  samples: number,
+  { batchSize, accumulate = 1 }: EpochOptions,
+): Pick<BatchSource, "batchSize" | "joined" | "samples" | "batches"> {
+  if (samples === 0) throw new RangeError("Cannot use 0 samples: expected at least 1");
+  const own = Math.min(batchSize, samples);
+  const joined = Math.min(accumulate, batchCount(samples, own));
+  return { batchSize: joined * own, joined, samples, batches: batchCount(samples, joined * own) };
+}
+
+/** @throws {RangeError} for a batch with other tensors than wanted: a dataset may make any */
+export function checkAlike(
+  { inputs, targets }: HostBatch,
+  wanted: Pick<BatchSource, "inputs" | "targets">,
+): void {
+  const given = [...inputs, ...targets];
+  [...wanted.inputs, ...wanted.targets].forEach((spec, i) => {
+    const got = given[i]?.spec;
+    if (got && got.dtype === spec.dtype && got.shape.join() === spec.shape.join()) return;
+    const text = got ? `${got.dtype} of shape [${got.shape}]` : "nothing";
+    throw new RangeError(
+      `Cannot run a batch with ${text} per sample: the first one had ${spec.dtype} of shape [${spec.shape}]; ` +
+        `give batches of one kind`,
+    );
+  });
+}
+
 /** What a `tf.data.Dataset` for training yields. */
 export interface DatasetElement {
   readonly xs: tf.TensorContainer;
@@ -101,7 +134,7 @@ export interface DatasetElement {
 }
 
 /**
- * Batches that a dataset makes: it yields `{ xs, ys }` with the batch axis first.
+ * Batches that a dataset makes: it yields `{ xs, ys }` with the batch axis first. They stay valid.
  *
  * @param flatten puts inputs or targets into the model's order
  * @throws {TypeError} if its elements are of another form

@@ -11,6 +11,7 @@ import {
   tensorSource,
 } from "../data/batch_source.ts";
 import { shown } from "../checks.ts";
+import { joinBatches } from "../data/joined_batches.ts";
 import type { Samples } from "../data/samples.ts";
 import type { BatchedData, Data, FitArgs } from "./trainer_args.ts";
 
@@ -57,9 +58,10 @@ export class ModelData {
 
   /** Batches that a dataset or samples make. @param limit most batches in an epoch of a dataset */
   async batched(data: BatchedData, options: EpochOptions, limit?: number): Promise<BatchSource> {
-    const source = isSamples(data)
-      ? samplesSource(data, options)
-      : await datasetSource(data, (kind, value) => this.#inModelOrder(kind, value as Data), limit);
+    const source = isSamples(data) ? samplesSource(data, options) : joinBatches(
+      await datasetSource(data, (kind, value) => this.#inModelOrder(kind, value as Data), limit),
+      options.accumulate ?? 1,
+    );
     this.check(source);
     return source;
   }

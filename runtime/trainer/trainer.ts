@@ -148,6 +148,7 @@ export class Trainer {
         batchSize: args.batchSize ?? 32,
         shuffle: args.shuffle ?? true,
         seed: this.options.seed,
+        accumulate: this.options.accumulate,
       };
       let source: BatchSource;
       let validation: BatchSource | undefined;
@@ -166,7 +167,7 @@ export class Trainer {
         if (args.validationSplit !== undefined && !validation) {
           let kept: ModelTensors;
           [trained, kept] = splitTensors(trained, args.validationSplit, temporary);
-          validation = await tensorSource(...kept, { ...options, shuffle: false });
+          validation = await tensorSource(...kept, { ...options, shuffle: false, accumulate: 1 });
         }
         source = await tensorSource(...trained, options);
       }
@@ -186,7 +187,8 @@ export class Trainer {
   async prepare(data: BatchedData, { batchSize = 32 }: Pick<FitArgs, "batchSize"> = {}): Promise<void> {
     await this.#exclusively("prepare", async () => {
       this.#requireCompiled();
-      const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0 });
+      const { accumulate } = this.options;
+      const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0, accumulate });
       await this.#trainingLane(source);
     });
   }
@@ -215,14 +217,15 @@ export class Trainer {
     { batchSize = 32, shuffle = true }: Pick<FitArgs, "batchSize" | "shuffle"> = {},
   ): AsyncGenerator<StepResult, void, void> {
     this.#requireCompiled();
-    const source = await this.#data.batched(data, { batchSize, shuffle, seed: this.options.seed });
+    const { seed, accumulate } = this.options;
+    const source = await this.#data.batched(data, { batchSize, shuffle, seed, accumulate });
     const lane = await this.#trainingLane(source);
     for (;;) {
       for await (const { result } of this.#epoch(source, lane, this.#epochs++)) yield result;
     }
   }
 
-  /** One step on one batch. @returns loss and metrics, the loss alone without metrics */
+  /** One step on one batch, whatever `accumulate` is. @returns loss and metrics, the loss alone without metrics */
   async trainOnBatch(x: Data, y: Data): Promise<number | number[]> {
     return await this.#exclusively("trainOnBatch", async (temporary) => {
       this.#requireCompiled();
@@ -425,8 +428,8 @@ export class Trainer {
     return await coordinator.lane(shape);
   }
 
-  #shape(mode: BatchShape["mode"], { batchSize, inputs, targets }: BatchSource): BatchShape {
-    return { mode, batchSize, inputs, targets: mode === "predict" ? [] : targets };
+  #shape(mode: BatchShape["mode"], { batchSize, joined, inputs, targets }: BatchSource): BatchShape {
+    return { mode, batchSize, joined, inputs, targets: mode === "predict" ? [] : targets };
   }
 
   #scalars(): UpdateScalars {

@@ -110,6 +110,18 @@ Deno.test("refuseTooLarge() names the stage, what it would need, and the largest
   );
 });
 
+Deno.test("refuseTooLarge() counts all batches of one update, and names the batch of which as many fit", () => {
+  const joined = (own: number) => ({
+    ...request(3 * own, {}),
+    shape: { mode: "train", batchSize: 3 * own, joined: 3 } as const,
+  });
+  refuseTooLarge(joined(24)); // twelve in flight, B on top: 100 + 14 x 10 x 6
+  assert.throws(
+    () => refuseTooLarge(joined(25)),
+    /^RangeError: Cannot train on 3 batches of 25 at once \(micro-batches of 7\).*at most 24 samples a batch/,
+  );
+});
+
 Deno.test("refuseTooLarge() does not say that as much is needed as there is", () => {
   const least = { ...MEBIBYTES, limit: 1059.9 * 1024 ** 2 }; // of 1060
   const tight = { ...request(61, {}), memory: [least, least] };

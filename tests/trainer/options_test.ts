@@ -72,6 +72,8 @@ const BAD_OPTIONS: [name: string, options: Record<string, unknown>, message: Reg
     { strategy: "modelParallel", microBatches: 4 },
     /microBatches 4.*"modelParallel".*pipeline/,
   ],
+  ["no batch to accumulate", { accumulate: 0 }, /accumulate 0: expected an integer >= 1/],
+  ["half a batch to accumulate", { accumulate: 1.5 }, /accumulate 1.5: expected an integer >= 1/],
   ["a negative seed", { seed: -1 }, /seed -1: expected an integer >= 0/],
   ["an unknown layer to cut at", { partition: ["nose"] }, /layer "nose".*its layers are stem, stem_relu/],
   ["too many cuts", { partition: ["block_a", "join"] }, /2 stages need 1 cuts, got 2/],
