@@ -4,6 +4,7 @@
  * @module
  */
 import type * as Core from "npm:echarts@6.1.0/core";
+import type * as Png from "npm:fast-png@8.0.0";
 
 export { html, raw } from "npm:hono@4.13.19/html";
 export type { EChartsCoreOption } from "npm:echarts@6.1.0/core";
@@ -21,9 +22,15 @@ export async function loadECharts(): Promise<typeof Core> {
     import("npm:echarts@6.1.0/components"),
     import("npm:echarts@6.1.0/renderers"),
   ]);
-  const { BarChart, CustomChart, LineChart } = charts;
+  const { BarChart, CustomChart, HeatmapChart, LineChart } = charts;
   const { GraphicComponent, GridComponent, LegendComponent, MarkLineComponent, TitleComponent } = components;
-  core.use([BarChart, CustomChart, LineChart, SVGRenderer]);
+  core.use([BarChart, CustomChart, HeatmapChart, LineChart, SVGRenderer]);
   core.use([GraphicComponent, GridComponent, LegendComponent, MarkLineComponent, TitleComponent]);
+  core.use([components.VisualMapContinuousComponent]);
   return core;
+}
+
+/** Loads the writer of PNG files: the library that also reads them. */
+export async function loadPngEncoder(): Promise<typeof Png.encode> {
+  return (await import("npm:fast-png@8.0.0")).encode;
 }

@@ -60,7 +60,12 @@ async function main(args: string[]): Promise<number> {
     const { resultsTable } = await import("./report/table.ts");
     progress.done();
     console.log(resultsTable(results));
-    const paths = await writeReport(results, timelines, options.output, options.json);
+    const paths = await writeReport(
+      results,
+      { timelines: { resnet50: timelines } },
+      options.output,
+      options.json,
+    );
     console.log(`\nReport: ${paths.html}\nFigures: ${paths.json}`);
     if (interrupt.raised()) console.error(`Interrupted after ${rounds} of ${options.steps} rounds`);
     if (failure !== undefined) {

@@ -3,7 +3,7 @@ import type { Reference } from "./results.ts";
 
 /** A published gain and the strategy it is of. */
 export interface PublishedGain extends Reference {
-  readonly strategy: "modelParallel" | "pipeline";
+  readonly strategy: "dataParallel" | "modelParallel" | "pipeline";
 }
 
 const COMPARISON =
@@ -34,5 +34,25 @@ export const PUBLISHED_RESNET50: readonly PublishedGain[] = [
     label: "PyTorch tutorial, split 12",
     gainPercent: 54,
     source: `${TUTORIAL}; micro-batches of 12, the best of nine sizes, 2.43 s against 3.75 s`,
+  },
+];
+
+const UNET_COMPARISON =
+  "Published comparison of single, data parallel and pipelined model parallel training of a U-Net with a ResNet34 " +
+  "encoder on 2 GPUs";
+
+/** Gains against single-device training of U-Net. */
+export const PUBLISHED_UNET: readonly PublishedGain[] = [
+  {
+    strategy: "dataParallel",
+    label: "published",
+    gainPercent: 30,
+    source: `${UNET_COMPARISON}; 1.30 times as fast`,
+  },
+  {
+    strategy: "pipeline",
+    label: "published, best cut",
+    gainPercent: 4,
+    source: `${UNET_COMPARISON}; its best partition and split size, 1.04 times as fast`,
   },
 ];

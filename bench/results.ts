@@ -72,6 +72,12 @@ export interface Reference {
   readonly source: string;
 }
 
+/** Data parallel training, by how replicas add up their gradients. */
+export interface DataParallelResults<Result> {
+  readonly ring?: Result;
+  readonly parameterServer?: Result;
+}
+
 /** The ResNet50 comparison. */
 export interface Resnet50Results {
   readonly settings: {
@@ -85,11 +91,91 @@ export interface Resnet50Results {
     readonly loss: string;
   };
   readonly single?: StrategyResult;
+  readonly dataParallel?: DataParallelResults<StrategyResult>;
   readonly modelParallel?: StrategyResult;
   /** By schedule. */
   readonly pipeline?: Readonly<Record<string, StrategyResult>>;
-  /** Peers run in the same rounds, by name: "torch single", "torch pipeline". */
+  /** Peers run in the same rounds, by name: "torch single", "torch pipeline", "torch ddp". */
   readonly peers?: Readonly<Record<string, StepResults>>;
+}
+
+/** What an epoch takes at the pace that was measured. */
+export interface EpochResults {
+  /** `secondsPerStep` for every batch of the training data. */
+  readonly secondsPerEpoch: number;
+}
+
+/** What training came to, on data that it did not see. */
+export interface Evaluation {
+  /** Optimizer steps that the weights had been trained for. */
+  readonly steps: number;
+  readonly loss: number;
+  /** Intersection over union of predicted and true masks, the mean over images, 0 to 1. */
+  readonly iou: number;
+}
+
+/** One strategy of the U-Net comparison. */
+export interface UnetStrategyResult extends StrategyResult, EpochResults {
+  /** Absent where training was broken off. */
+  readonly evaluation?: Evaluation;
+}
+
+/** One way to cut the model and its batches. */
+export interface CutResult {
+  /** The block that begins each stage after the first. */
+  readonly partition: readonly string[];
+  /** Samples in a micro-batch. */
+  readonly splitSize: number;
+  /** What the cost model says of it. */
+  readonly predictedSeconds?: number;
+  /**
+   * Where it was measured: `single`'s median over the whole enumeration, divided by `speedup`, so that cuts measured
+   * minutes apart can be compared on a machine that drifts.
+   */
+  readonly secondsPerStep?: number;
+  /** Every round's seconds per step, as they were. */
+  readonly rounds?: readonly number[];
+  /** `single`'s seconds in the same rounds. */
+  readonly singleRounds?: readonly number[];
+  /** Median over rounds of `single`'s seconds divided by this cut's. */
+  readonly speedup?: number;
+}
+
+/** The pipeline of the U-Net comparison. */
+export interface UnetPipelineResults {
+  /** Trained like the other strategies. */
+  readonly best?: UnetStrategyResult & {
+    readonly splitSize: number;
+    readonly schedule: string;
+    /** What said that this cut is the best: the enumeration, the cost model, or the command line. */
+    readonly chosenBy: "measured" | "predicted" | "given";
+  };
+  /** Every partition with every split size; the predicted ones where nothing was enumerated. */
+  readonly table: readonly CutResult[];
+}
+
+/** The U-Net comparison. */
+export interface UnetResults {
+  readonly settings: {
+    readonly size: number;
+    readonly batch: number;
+    /** Rounds: optimizer steps of every strategy, after one that is not timed. */
+    readonly steps: number;
+    readonly devices: readonly string[];
+    readonly data: string;
+    /** Images trained on, and held out. */
+    readonly samples: number;
+    readonly heldOut: number;
+    readonly stepsPerEpoch: number;
+    readonly loss: string;
+    readonly optimizer: string;
+  };
+  readonly single?: UnetStrategyResult;
+  readonly dataParallel?: DataParallelResults<UnetStrategyResult>;
+  readonly modelParallel?: UnetStrategyResult;
+  readonly pipeline?: UnetPipelineResults;
+  /** Peers run in the same rounds, by name. */
+  readonly peers?: Readonly<Record<string, StepResults & EpochResults>>;
 }
 
 /** `results.json`. */
@@ -99,4 +185,25 @@ export interface BenchResults {
   /** ISO 8601. */
   readonly date: string;
   readonly resnet50?: Resnet50Results;
+  readonly unet?: UnetResults;
+}
+
+/** An image that was held out, with its masks, row-major. */
+export interface Example {
+  readonly height: number;
+  readonly width: number;
+  /** `[height, width, 3]`, 0 to 255. */
+  readonly image: Uint8Array;
+  /** `[height, width]`, 0 or 255. */
+  readonly mask: Uint8Array;
+  /** `[height, width]`: how sure the model is that a pixel belongs to the mask, 0 to 255. */
+  readonly prediction: Uint8Array;
+}
+
+/** What a report shows beside the figures. */
+export interface ReportExtras {
+  /** One step of each strategy that has several stages, by comparison. */
+  readonly timelines?: Readonly<Partial<Record<"resnet50" | "unet", readonly Timeline[]>>>;
+  /** Held-out images and what the U-Net makes of them. */
+  readonly examples?: readonly Example[];
 }

@@ -19,15 +19,24 @@ export interface Column {
 /** Written where a figure was not measured or does not apply. */
 export const NOTHING = "–";
 
-/** Every column, in order. */
+const STRATEGY: Column = {
+  title: "strategy",
+  unit: "",
+  meaning: "how the model was trained",
+  text: true,
+  cell: (row) => row.name,
+};
+const SECONDS: Column = {
+  title: "seconds",
+  unit: "per step",
+  meaning: "median over rounds of the seconds that one batch takes",
+  cell: ({ result }) => significant(result.secondsPerStep),
+};
+
+/** Every column of the ResNet50 comparison, in order. */
 export const COLUMNS: readonly Column[] = [
-  { title: "strategy", unit: "", meaning: "how the model was trained", text: true, cell: (row) => row.name },
-  {
-    title: "seconds",
-    unit: "per step",
-    meaning: "median over rounds of the seconds that one batch takes",
-    cell: ({ result }) => significant(result.secondsPerStep),
-  },
+  STRATEGY,
+  SECONDS,
   {
     title: "rounds",
     unit: "min–max",
@@ -112,6 +121,51 @@ export const COLUMNS: readonly Column[] = [
     rank: 1,
     cell: ({ result: { partition = [] } }) => partition.length === 0 ? NOTHING : partition.join(", "),
   },
+];
+
+/** Titles of the columns that the U-Net comparison has as well, in its order. */
+const SHARED = [
+  "rounds",
+  "images",
+  "bubble",
+  "transfer",
+  "memory",
+  "host ms",
+  "cores",
+  "micro-",
+  "capture",
+  "partition",
+];
+
+/** Every column of the U-Net comparison: its published table first. */
+export const UNET_COLUMNS: readonly Column[] = [
+  STRATEGY,
+  {
+    title: "seconds",
+    unit: "per epoch",
+    meaning: "seconds per step for every batch of the training data",
+    cell: ({ result }) => figure(result.secondsPerEpoch, significant),
+  },
+  {
+    title: "speedup",
+    unit: "",
+    meaning: "against single in the same round, median over rounds; 2 is twice as fast",
+    cell: (row) => row.kind === "single" ? "1" : `${significant(row.result.speedup)}`,
+  },
+  {
+    title: "loss",
+    unit: "held out",
+    meaning: "of images that were held out, after training",
+    cell: ({ result }) => figure(result.evaluation?.loss, (loss) => significant(loss)),
+  },
+  {
+    title: "IoU",
+    unit: "held out",
+    meaning: "intersection over union of predicted and true masks, the mean over images that were held out",
+    cell: ({ result }) => figure(result.evaluation?.iou, (iou) => iou.toFixed(3)),
+  },
+  SECONDS,
+  ...SHARED.map((title) => COLUMNS.find((column) => column.title === title)!),
 ];
 
 /** A number with `digits` significant digits, without an exponent. */

@@ -1,10 +1,10 @@
-/** The gain of each strategy against sequential training, as the published figure draws it. @module */
+/** The gain of each strategy against training on one device, as the published figure draws it. @module */
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "../deps.ts";
-import { PUBLISHED_RESNET50, type PublishedGain } from "../references.ts";
-import type { BenchResults, StepResults } from "../results.ts";
+import type { PublishedGain } from "../references.ts";
+import type { StepResults } from "../results.ts";
 import { axis, COLOURS, drawChart, FONT, HATCH, INK, legend } from "./chart.ts";
-import { describeBatch, describeDevices } from "./describe.ts";
-import { type Row, rowsOf } from "./rows.ts";
+import type { Comparison } from "./comparisons.ts";
+import type { Row } from "./rows.ts";
 
 /** Whose figure a bar is. */
 type Owner = "Stagger, this machine" | "peer, this machine" | "published, other hardware";
@@ -36,11 +36,9 @@ const FONT_SIZE = 13;
 const LABEL = 12; // characters in a line of a bar's label
 
 /** An SVG of bars grouped by strategy: ours, then the published ones beside them, then peers. */
-export function gainPlot(
-  results: BenchResults,
-  published: readonly PublishedGain[] = PUBLISHED_RESNET50,
-): Promise<string> {
-  const groups = groupsOf(results, published);
+export function gainPlot(comparison: Comparison): Promise<string> {
+  const { title, reference, batch, devices } = comparison;
+  const groups = groupsOf(comparison);
   const slots = groups.flatMap(({ bars }, i): (Bar | undefined)[] =>
     i === 0 ? [...bars] : [undefined, ...bars]
   );
@@ -48,10 +46,9 @@ export function gainPlot(
   const band = (width - GRID.left - GRID.right) / Math.max(1, slots.length);
   const owners = (Object.keys(LOOKS) as Owner[]).filter((owner) => slots.some((bar) => bar?.owner === owner));
   return drawChart({
-    title: "ResNet50: gain in speed against sequential training",
-    subtitle: `${describeBatch(results.resnet50!)}, ${
-      describeDevices(results)
-    }\nabove 0 is faster, +100 % is twice as fast; whiskers: the slowest and the fastest round`,
+    title: `${title}: gain in speed against ${reference} training`,
+    subtitle:
+      `${batch}, ${devices}\nabove 0 is faster, +100 % is twice as fast; whiskers: the slowest and the fastest round`,
     width,
     height: HEIGHT,
     grid: GRID,
@@ -89,27 +86,30 @@ export function gainPlot(
   });
 }
 
-function groupsOf(results: BenchResults, published: readonly PublishedGain[]): Group[] {
-  const rows = rowsOf(results.resnet50).filter((row) => Number.isFinite(row.result.gainPercent));
+function groupsOf({ rows, published }: Comparison): Group[] {
+  const single = rows.find((row) => row.kind === "single")?.result;
   const ours = (kind: Row["kind"], owner: Owner) =>
-    rows.filter((row) => row.kind === kind).map(({ short, result }): Bar => ({
-      owner,
-      label: kind === "modelParallel" ? "Stagger" : short,
-      gain: result.gainPercent,
-      spread: spreadOf(result, results.resnet50?.single),
-    }));
+    rows.filter((row) => row.kind === kind && Number.isFinite(row.result.gainPercent))
+      .map(({ short, result }): Bar => ({
+        owner,
+        label: kind === "modelParallel" ? "Stagger" : short,
+        gain: result.gainPercent,
+        spread: spreadOf(result, single),
+      }));
   const theirs = (strategy: PublishedGain["strategy"]) =>
     published.filter((gain) => gain.strategy === strategy).map(({ label, gainPercent }): Bar => ({
       owner: "published, other hardware",
       label,
       gain: gainPercent,
     }));
+  const group = (title: string, kind: PublishedGain["strategy"]): Group => ({
+    title,
+    bars: [...ours(kind, "Stagger, this machine"), ...theirs(kind)],
+  });
   return [
-    {
-      title: "model parallel",
-      bars: [...ours("modelParallel", "Stagger, this machine"), ...theirs("modelParallel")],
-    },
-    { title: "pipeline", bars: [...ours("pipeline", "Stagger, this machine"), ...theirs("pipeline")] },
+    group("data parallel", "dataParallel"),
+    group("model parallel", "modelParallel"),
+    group("pipeline", "pipeline"),
     { title: "peers", bars: ours("peer", "peer, this machine") },
   ].filter(({ bars }) => bars.length > 0);
 }

@@ -10,6 +10,7 @@ export const PAGE_STYLE = `
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 86rem; background: var(--paper);
   color: var(--ink); font: 15px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 h1 { margin: 0; font-size: 1.75rem; line-height: 1.25; }
+h1.part { margin: 3.5rem 0 .4rem; padding-top: 1.25rem; border-top: 2px solid var(--line); }
 h2 { margin: 2.75rem 0 .6rem; font-size: 1.2rem; }
 p { margin: .4rem 0; max-width: 62rem; }
 .quiet, figcaption, dt { color: var(--quiet); }
@@ -26,6 +27,9 @@ td.long { white-space: normal; min-width: 9.5rem; overflow-wrap: anywhere; }
 tbody tr:nth-child(even) { background: var(--band); }
 .gain { color: var(--gain); font-weight: 600; }
 .loss { color: var(--loss); font-weight: 600; }
+.examples { display: flex; flex-wrap: wrap; gap: .75rem; }
+figure.example { display: flex; gap: .35rem; margin: 0; padding: .35rem; }
+figure.example img { width: 112px; height: auto; image-rendering: pixelated; }
 figure { margin: .5rem 0 1.5rem; padding: .75rem; border: 1px solid var(--line); border-radius: 8px; }
 figure svg { display: block; max-width: 100%; height: auto; }
 figcaption { margin-top: .5rem; max-width: 62rem; }

@@ -1,7 +1,6 @@
 /** Seconds per step round by round: what the machine's drift did to every strategy alike. @module */
-import type { BenchResults } from "../results.ts";
 import { axis, COLOURS, drawChart, INK, legend } from "./chart.ts";
-import { type Row, rowsOf } from "./rows.ts";
+import type { Row } from "./rows.ts";
 
 const WIDTH = 1180; // pixels, as the others below
 const HEIGHT = 400;
@@ -17,11 +16,12 @@ const LINES = [
   [COLOURS.green, "emptyDiamond"],
   [COLOURS.orange, "emptyRect"],
   [COLOURS.grey, "emptyTriangle"],
+  [COLOURS.red, "emptyDiamond"],
+  [COLOURS.blue, "emptyRect"],
 ] as const;
 
 /** An SVG of a line a strategy, a point a round. */
-export function roundsPlot(results: BenchResults): Promise<string> {
-  const rows = rowsOf(results.resnet50);
+export function roundsPlot(rows: readonly Row[]): Promise<string> {
   const rounds = Math.max(0, ...rows.map((row) => row.result.rounds.length));
   return drawChart({
     title: "Seconds per step, round by round",

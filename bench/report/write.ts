@@ -1,11 +1,14 @@
 /** Writes a report: the results as JSON, the page, and each plot as a file of its own. @module */
 import { dirname, join } from "node:path";
-import type { BenchResults, Timeline } from "../results.ts";
+import type { BenchResults, ReportExtras, Timeline } from "../results.ts";
 import { standalone } from "./chart.ts";
+import { type Comparison, comparisonsOf } from "./comparisons.ts";
+import { cutsCsv } from "./cuts.ts";
+import { encodeExamples } from "./examples.ts";
 import { gainPlot } from "./gain_plot.ts";
+import { heatMap } from "./heat_map.ts";
 import { type Plot, reportHtml } from "./html.ts";
 import { roundsPlot } from "./rounds_plot.ts";
-import { rowsOf } from "./rows.ts";
 import { timelinePlot } from "./timeline_plot.ts";
 
 /** Where a report lies. */
@@ -13,28 +16,36 @@ export interface ReportPaths {
   readonly json: string;
   readonly html: string;
   readonly plots: readonly string[];
+  /** The table of partitions and split sizes, where there is one. */
+  readonly csv?: string;
 }
 
 /**
- * Writes `results.json`, `report.html` and the plots' SVGs to `directory`, which is made if it is missing.
+ * Writes `results.json`, `report.html`, the plots' SVGs and the table of cuts as CSV to `directory`, which is made if it is missing.
  * A file is replaced as a whole or not at all.
  *
  * @param jsonPath where the JSON goes instead
  */
 export async function writeReport(
   results: BenchResults,
-  timelines: readonly Timeline[],
+  extras: ReportExtras,
   directory: string,
   jsonPath: string = join(directory, "results.json"),
 ): Promise<ReportPaths> {
   // The figures first: a plot that fails must not lose them.
   await writeWhole(jsonPath, JSON.stringify(results, null, 2) + "\n");
-  const plots = await drawAll(results, timelines);
+  const cuts = results.unet?.pipeline?.table ?? [];
+  const csv = cuts.length > 0 ? join(directory, "unet-cuts.csv") : undefined;
+  if (csv) await writeWhole(csv, cutsCsv(cuts));
+  const plots: (Plot & { file: string })[] = [];
+  for (const comparison of comparisonsOf(results)) {
+    plots.push(...await drawAll(comparison, extras.timelines?.[comparison.key] ?? []));
+  }
   const html = join(directory, "report.html");
-  await writeWhole(html, reportHtml(results, plots));
+  await writeWhole(html, reportHtml(results, plots, await encodeExamples(extras.examples ?? [])));
   const paths = plots.map(({ file }) => join(directory, file));
   await Promise.all(plots.map(({ svg }, i) => writeWhole(paths[i]!, standalone(svg))));
-  return { json: jsonPath, html, plots: paths };
+  return { json: jsonPath, html, plots: paths, ...(csv ? { csv } : {}) };
 }
 
 /**
@@ -69,24 +80,33 @@ function reason(error: unknown): string {
 }
 
 async function drawAll(
-  results: BenchResults,
+  comparison: Comparison,
   timelines: readonly Timeline[],
 ): Promise<(Plot & { file: string })[]> {
-  const plots = [];
-  const rows = rowsOf(results.resnet50);
+  const { key, title, reference, rows, cuts, prefix } = comparison;
+  const plots: (Plot & { file: string })[] = [];
+  const add = (file: string, plot: Omit<Plot, "comparison">) =>
+    plots.push({ ...plot, comparison: key, file: prefix + file });
+  if (cuts) {
+    add("cuts.svg", {
+      title: "Partitions and split sizes as a map",
+      svg: await heatMap(cuts, `${title}: partitions and split sizes`),
+      caption: cuts.measured
+        ? "Each cut was measured in turn with training on one device, so that the machine's drift does not decide."
+        : "As the cost model predicts them; --enumerate measures them.",
+    });
+  }
   if (rows.some((row) => row.kind !== "single")) {
-    plots.push({
-      file: "gain.svg",
-      title: "Gain against sequential training",
-      svg: await gainPlot(results),
+    add("gain.svg", {
+      title: `Gain against ${reference} training`,
+      svg: await gainPlot(comparison),
       caption:
         "Bars are medians over rounds, whiskers the slowest and the fastest round. Hatched bars were " +
         "published for other hardware and other settings; see below.",
     });
   }
   for (const timeline of timelines) {
-    plots.push({
-      file: `timeline-${timeline.schedule.replaceAll(/[^\w.-]+/g, "-")}.svg`,
+    add(`timeline-${timeline.schedule.replaceAll(/[^\w.-]+/g, "-")}.svg`, {
       title: `One step of ${timeline.schedule}`,
       svg: await timelinePlot(timeline),
       caption:
@@ -94,10 +114,9 @@ async function drawAll(
     });
   }
   if (rows.some((row) => row.result.rounds.length > 1)) {
-    plots.push({
-      file: "rounds.svg",
+    add("rounds.svg", {
       title: "Rounds",
-      svg: await roundsPlot(results),
+      svg: await roundsPlot(rows),
       caption:
         "Strategies take turns within a round. Where all lines rise or fall together, the machine did.",
     });

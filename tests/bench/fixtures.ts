@@ -1,10 +1,14 @@
 /** Made-up but plausible results that the report's tests draw. @module */
 import type {
   BenchResults,
+  CutResult,
+  Example,
   StepResults,
   StrategyResult,
   Timeline,
   TimelineEvent,
+  UnetResults,
+  UnetStrategyResult,
 } from "../../bench/results.ts";
 
 /** What took `rounds` seconds per step, against `single`'s rounds. */
@@ -129,3 +133,77 @@ export function timeline(schedule = "zero-bubble", microBatches = 4): Timeline {
   });
   return { schedule, rows };
 }
+
+function trained(
+  rounds: readonly number[],
+  iou: number,
+  more: Partial<StrategyResult> = {},
+): UnetStrategyResult {
+  const result = strategy(rounds, SINGLE, more);
+  return {
+    ...result,
+    secondsPerEpoch: result.secondsPerStep * 60,
+    evaluation: { steps: 6, loss: 0.4, iou },
+  };
+}
+
+const DECODER = { partition: ["decoder4"], microBatches: 4 };
+const cut = (partition: string, splitSize: number, seconds: number, predictedSeconds: number): CutResult => ({
+  partition: [partition],
+  splitSize,
+  predictedSeconds,
+  secondsPerStep: seconds,
+  rounds: [seconds, seconds],
+  singleRounds: [0.9, 0.9],
+  speedup: 0.9 / seconds,
+});
+
+/** A U-Net comparison of two partitions and three split sizes; the prediction prefers another than the best. */
+export const UNET: UnetResults = {
+  settings: {
+    size: 64,
+    batch: 16,
+    steps: 5,
+    devices: ["cpu:0", "cpu:1"],
+    data: "digits",
+    samples: 960,
+    heldOut: 64,
+    stepsPerEpoch: 60,
+    loss: "bceDiceLoss",
+    optimizer: "sgd",
+  },
+  single: trained(SINGLE, 0.71),
+  dataParallel: {
+    ring: trained(SINGLE.map((s) => s / 1.85), 0.7, { cpuPerWall: 1.9 }),
+    parameterServer: trained(SINGLE.map((s) => s / 1.7), 0.7, { cpuPerWall: 1.9 }),
+  },
+  modelParallel: trained(SINGLE.map((s) => s * 1.02), 0.69, DECODER),
+  pipeline: {
+    best: {
+      ...trained(SINGLE.map((s) => s / 1.5), 0.68, DECODER),
+      splitSize: 4,
+      schedule: "1f1b",
+      chosenBy: "measured",
+    },
+    table: [
+      cut("encoder3", 1, 1.2, 1.32),
+      cut("encoder3", 4, 0.618, 0.605),
+      cut("encoder3", 16, 0.9, 0.9),
+      cut("decoder4", 1, 1.1, 1.1),
+      cut("decoder4", 4, 0.6, 0.61),
+      { partition: ["decoder4"], splitSize: 16, predictedSeconds: 0.93 },
+    ],
+  },
+  peers: {
+    "torch single": { ...steps(SINGLE.map((s) => s * 1.2), SINGLE), secondsPerEpoch: 60 },
+  },
+};
+
+/** Two pixels by one. */
+export const EXAMPLE: Example = {
+  height: 1,
+  width: 2,
+  image: Uint8Array.of(255, 0, 128, 1, 2, 3),
+  mask: Uint8Array.of(0, 255),
+  prediction: Uint8Array.of(7, 200),
+};

@@ -1,10 +1,13 @@
 /** The bars of the gain. @module */
 import assert from "node:assert/strict";
 import { COLOURS } from "../../bench/report/chart.ts";
-import { gainPlot } from "../../bench/report/gain_plot.ts";
+import { comparisonsOf } from "../../bench/report/comparisons.ts";
+import { gainPlot as draw } from "../../bench/report/gain_plot.ts";
 import type { BenchResults } from "../../bench/results.ts";
-import { RESULTS, strategy } from "./fixtures.ts";
+import { RESULTS, strategy, UNET } from "./fixtures.ts";
 import { blocksOf, placeOf, textsOf } from "./svg.ts";
+
+const gainPlot = (results: BenchResults) => draw(comparisonsOf(results)[0]!);
 
 const PUBLISHED_FILL = "#c9c9c9";
 const SINGLE = [1, 1, 1];
@@ -81,4 +84,18 @@ Deno.test("gainPlot() draws peers apart, and no group for them without any", asy
   const without = await gainPlot(ROUND);
   assert.ok(!textsOf(without).includes("peers"));
   assert.equal(blocksOf(without, COLOURS.orange).length, 0);
+});
+
+Deno.test("gainPlot() draws data parallel training by how it adds up, beside its published gain", async () => {
+  const svg = await gainPlot({ ...RESULTS, resnet50: undefined, unet: UNET });
+  const texts = textsOf(svg);
+  assert.ok(texts.some((text) => text.startsWith("U-Net: gain in speed against single")));
+  const place = (text: string) => texts.indexOf(text);
+  for (const text of ["data parallel", "model parallel", "pipeline", "peers"]) {
+    assert.ok(place(text) >= 0, text);
+  }
+  assert.ok(place("ring") >= 0 && texts.includes("parameter") && texts.includes("best cut"), texts.join());
+  const scale = blocksOf(svg, COLOURS.blue)[0]!.height / UNET.dataParallel!.ring!.gainPercent;
+  const published = blocksOf(svg, PUBLISHED_FILL).map(({ height }) => Math.round(height / scale));
+  assert.deepEqual(published, [30, 4]);
 });

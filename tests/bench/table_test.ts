@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
 import { resultsTable } from "../../bench/report/table.ts";
-import { RESULTS, strategy } from "./fixtures.ts";
+import { RESULTS, strategy, UNET } from "./fixtures.ts";
 
 const plain = (columns = 120) => resultsTable(RESULTS, { colour: false, columns });
 const rowOf = (table: string, name: string) => table.split("\n").find((line) => line.startsWith(name)) ?? "";
@@ -89,4 +89,77 @@ Deno.test("resultsTable() does not pass off what a peer does not measure as zero
 
 Deno.test("resultsTable() says so when nothing was measured", () => {
   assert.equal(resultsTable({ ...RESULTS, resnet50: undefined }), "Nothing was measured.\n");
+});
+
+const unetTable = (unet = UNET, colour = false) =>
+  resultsTable({ ...RESULTS, resnet50: undefined, unet }, { colour, columns: 120 });
+
+Deno.test("resultsTable() lists data parallel training between sequential and model parallel", () => {
+  const { ring, parameterServer } = UNET.dataParallel!;
+  const resnet50 = { ...RESULTS.resnet50!, dataParallel: { ring: ring!, parameterServer: parameterServer! } };
+  const lines = resultsTable({ ...RESULTS, resnet50 }, { colour: false, columns: 120 }).split("\n");
+  const at = lines.findIndex((line) => line.startsWith("sequential"));
+  assert.match(lines[at + 1]!, /^data parallel ring +0\.445/);
+  assert.match(lines[at + 2]!, /^data parallel parameter server +0\.484/);
+  assert.match(lines[at + 3]!, /^model parallel/);
+});
+
+Deno.test("resultsTable() has every partition and split size, with the prediction and its error", () => {
+  const lines = unetTable().split("\n");
+  const at = lines.findIndex((line) => line.startsWith("partition"));
+  const cells = (line: string) => line.split(/ {2,}/);
+  assert.deepEqual(cells(lines[at]!), ["partition", "split size 1", "4", "16"]);
+  assert.deepEqual(cells(lines[at + 2]!), [
+    "encoder3",
+    "1.20 (1.32, +10 %)",
+    "0.618 (0.605, -2 %)",
+    "0.900 (0.900, 0 %)",
+  ]);
+  assert.deepEqual(cells(lines[at + 3]!), ["decoder4", "1.10 (1.10, 0 %)", "*0.600 (0.610, +2 %)", "0.930"]);
+  assert.equal(lines[at + 5], "5 of 6 cuts were measured");
+  assert.equal(lines[at + 6], "best measured: decoder4 in micro-batches of 4, 0.600 s");
+  assert.equal(
+    lines[at + 7],
+    "best predicted: encoder3 in micro-batches of 4, measured at 0.618 s: +3.0 % against the best",
+  );
+  assert.equal(lines[at + 8], "the prediction's error: 2 % at the median, 10 % at most");
+});
+
+Deno.test("resultsTable() writes the best cut alone in bold", () => {
+  const bold = [...unetTable(UNET, true).matchAll(/\x1b\[1m([^\x1b]*)\x1b\[22m/g)].map((match) => match[1]!);
+  assert.deepEqual(bold.filter((text) => /\(/.test(text)), ["*0.600 (0.610, +2 %)"]);
+});
+
+Deno.test("resultsTable() shows what was predicted where nothing was enumerated", () => {
+  const table = UNET.pipeline!.table.map(({ partition, splitSize, predictedSeconds }) => ({
+    partition,
+    splitSize,
+    predictedSeconds: predictedSeconds!,
+  }));
+  const text = unetTable({ ...UNET, pipeline: { ...UNET.pipeline!, table } });
+  assert.match(text, /^encoder3 +1\.32 +\*0\.605 +0\.900$/m);
+  assert.match(text, /nothing was enumerated/);
+});
+
+Deno.test("resultsTable() shows an enumeration that was broken off before any strategy", () => {
+  const { settings, pipeline } = UNET;
+  const text = unetTable({ settings, pipeline: { table: pipeline!.table.slice(0, 1) } });
+  assert.match(text, /^encoder3 +\*1\.20/m);
+  assert.doesNotMatch(text, /^strategy/m);
+});
+
+Deno.test("resultsTable() has the published second table: epoch, speedup, loss and IoU of each strategy", () => {
+  const text = unetTable();
+  assert.match(text, /^strategy +seconds +speedup +loss +IoU +seconds/m);
+  assert.match(rowOf(text, "single"), /^single +49\.4 +1 +0\.400 +0\.710 +0\.823/);
+  assert.match(
+    rowOf(text, "data parallel ring"),
+    /^data parallel ring +26\.7 +1\.85 +0\.400 +0\.700 +0\.445/,
+  );
+  assert.match(rowOf(text, "pipeline best cut"), /^pipeline best cut +32\.9 +1\.50 +0\.400 +0\.680/);
+  assert.match(rowOf(text, "torch single"), /^torch single +60\.0 +0\.833 +– +–/);
+  assert.match(text, /an epoch: 960 images in 60 steps$/m);
+  assert.ok(
+    text.split("\n").filter((line) => /^(single|model|data|pipe)/.test(line)).every((l) => l.length <= 120),
+  );
 });
