@@ -46,6 +46,15 @@ export function microBatchesOf(batchSize: number, size: number, step: number): M
   }));
 }
 
+/**
+ * The rows of a micro-batch that a replica takes, once those of each rank lie together: as many as there are of
+ * places `rank`, `rank + replicas`, ...
+ */
+export function shareOf(size: number, rank: number, replicas: number): { first: number; count: number } {
+  const first = rank * Math.floor(size / replicas) + Math.min(rank, size % replicas);
+  return { first, count: Math.max(0, Math.ceil((size - rank) / replicas)) };
+}
+
 /** Tensors of so many samples. */
 export function withBatch(specs: readonly TensorSpec[], size: number): TensorSpec[] {
   return specs.map(({ shape, dtype }) => ({ shape: [size, ...shape], dtype }));

@@ -2,8 +2,8 @@
 import { tf } from "../../deps.ts";
 import { BYTES_PER_ELEMENT, type DType, sizeOf, type TensorSpec } from "../../ring/dtype.ts";
 import { batchCount, batches } from "./batches.ts";
+import { epochLength, epochOrder, type OrderOptions } from "./epoch_order.ts";
 import type { Samples } from "./samples.ts";
-import { inOrder, permutation } from "./shuffle.ts";
 
 /** One tensor of a batch, on the host. */
 export interface HostTensor {
@@ -39,13 +39,9 @@ export interface BatchSource {
 }
 
 /** How batches are taken from tensors or samples. */
-export interface EpochOptions {
-  /** Samples in a batch of the caller's. */
-  readonly batchSize: number;
-  /** Batches of the caller's that are joined in one. Default: 1. */
+export interface EpochOptions extends OrderOptions {
+  /** Batches of so many samples that are joined in one. Default: 1. */
   readonly accumulate?: number;
-  readonly shuffle: boolean;
-  readonly seed: number;
 }
 
 /** Batches gathered from whole tensors, batch axis first. Their values are read once. */
@@ -57,7 +53,6 @@ export async function tensorSource(
   const x = await Promise.all(inputs.map(readTensor));
   const y = await Promise.all(targets.map(readTensor));
   const samples = inputs[0]!.shape[0]!;
-  const { shuffle, seed } = options;
   const sizes = batchSizes(samples, options);
   const { batchSize } = sizes;
   return {
@@ -65,8 +60,8 @@ export async function tensorSource(
     targets: y.map(({ spec }) => spec),
     ...sizes,
     async *epoch(index) {
-      const order = shuffle ? permutation(samples, seed, index) : inOrder(samples);
-      for (let start = 0; start < samples; start += batchSize) {
+      const order = epochOrder(samples, { ...options, batchSize }, index);
+      for (let start = 0; start < order.length; start += batchSize) {
         const rows = order.subarray(start, start + batchSize);
         const gathered = (t: WholeTensor): HostTensor => ({
           spec: t.spec,
@@ -80,15 +75,15 @@ export async function tensorSource(
 
 /** Batches gathered from samples, the next one filled while the present one is computed. */
 export function samplesSource(samples: Samples, options: EpochOptions): BatchSource {
-  const { shuffle, seed } = options;
   const sizes = batchSizes(samples.length, options);
-  const { batchSize } = sizes;
+  const { shuffle, seed, sharding } = options;
+  const order = { batchSize: sizes.batchSize, shuffle, seed, sharding };
   return {
     inputs: [samples.input],
     targets: [samples.target],
     ...sizes,
     async *epoch(index) {
-      for await (const batch of batches(samples, { batchSize, shuffle, seed, epoch: index, reuse: true })) {
+      for await (const batch of batches(samples, { ...order, epoch: index, reuse: true })) {
         yield {
           size: batch.size,
           inputs: [arrayTensor(batch.inputs, samples.input)],
@@ -101,10 +96,11 @@ export function samplesSource(samples: Samples, options: EpochOptions): BatchSou
 
 /** Batches of so many samples. Larger batches hold those of the caller's that follow one another. */
 function batchSizes(
-  samples: number,
-  { batchSize, accumulate = 1 }: EpochOptions,
+  length: number,
+  { batchSize, accumulate = 1, sharding }: EpochOptions,
 ): Pick<BatchSource, "batchSize" | "joined" | "samples" | "batches"> {
-  if (samples === 0) throw new RangeError("Cannot use 0 samples: expected at least 1");
+  if (length === 0) throw new RangeError("Cannot use 0 samples: expected at least 1");
+  const samples = epochLength(length, sharding);
   const own = Math.min(batchSize, samples);
   const joined = Math.min(accumulate, batchCount(samples, own));
   return { batchSize: joined * own, joined, samples, batches: batchCount(samples, joined * own) };

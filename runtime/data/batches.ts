@@ -1,8 +1,8 @@
 /** Samples gathered into batches, the next ones while the caller works on the present one. @module */
 import { setImmediate } from "node:timers/promises";
 import { sizeOf } from "../../ring/dtype.ts";
+import { epochLength, epochOrder, type Sharding } from "./epoch_order.ts";
 import type { Samples } from "./samples.ts";
-import { inOrder, permutation } from "./shuffle.ts";
 
 /** Samples of one optimizer step. */
 export interface Batch {
@@ -28,6 +28,8 @@ export interface BatchesOptions {
   readonly seed?: number;
   /** Default 0. Samples that are augmented are others in each. */
   readonly epoch?: number;
+  /** Brings together what each replica takes; see `epochOrder`. */
+  readonly sharding?: Sharding | undefined;
   /** Leave out a last batch that is smaller (default false). */
   readonly dropRemainder?: boolean;
   /** Batches to fill ahead of the one that the caller has (default 1). */
@@ -65,13 +67,13 @@ export function batches(samples: Samples, options: BatchesOptions): AsyncGenerat
   expectInteger("batchSize", batchSize, 1);
   expectInteger("prefetch", prefetch, 0);
   expectInteger("start", start, 0);
-  const { length } = samples;
+  const length = epochLength(samples.length, options.sharding);
   const count = batchCount(length, batchSize, dropRemainder);
   if (count === 0) {
     const remedy = length === 0 ? "give at least one sample" : "take smaller ones, or keep the remainder";
     throw new RangeError(`Cannot make batches of ${batchSize} from ${length} samples: ${remedy}`);
   }
-  const order = options.shuffle ? permutation(length, seed, epoch) : inOrder(length);
+  const order = epochOrder(samples.length, { ...options, seed }, epoch);
   return fillAhead(new Filler(samples, order, { ...options, epoch }), start, count, prefetch);
 }
 
