@@ -15,10 +15,10 @@
 import { align } from "./dtype.ts";
 
 /** Ways to add up. */
-export const ALGORITHMS = ["ring", "parameterServer"] as const;
+export const ALGORITHMS = ["ring", "parameterServer"] as const satisfies readonly AlgorithmName[];
 
 /** Name of a way to add up. */
-export type AlgorithmName = typeof ALGORITHMS[number];
+export type AlgorithmName = "ring" | "parameterServer";
 
 /** What a group is made for. */
 export interface GroupOptions {

@@ -3,6 +3,8 @@
 /** Where in a run something failed. */
 export interface FailurePlace {
   readonly stage: number;
+  /** Which of several replicas. */
+  readonly replica?: number | undefined;
   readonly device: string;
   /** Optimizer step; -1 outside of steps. */
   readonly step: number;
@@ -30,6 +32,8 @@ export class StageError extends Error {
   override readonly name = "StageError";
   /** Index of the stage. */
   readonly stage: number;
+  /** Which of several replicas, if there are. */
+  readonly replica: number | undefined;
   /** Name of its device. */
   readonly device: string;
   /** Optimizer step; -1 outside of steps. */
@@ -43,15 +47,20 @@ export class StageError extends Error {
 
   /** Made from what a worker reports. */
   constructor(failure: PortableFailure) {
-    const { stage, device, step, action, microBatch, layer } = failure.place;
+    const { stage, replica, device, step, action, microBatch, layer } = failure.place;
     const parts = [
       ...(step >= 0 ? [`step ${step}`] : []),
       ...(microBatch >= 0 ? [`micro-batch ${microBatch}`] : []),
       `action ${action}`,
       ...(layer ? [`layer "${layer}"`] : []),
     ];
-    super(`Stage ${stage} on ${device} failed (${parts.join(", ")}): ${failure.name}: ${failure.message}`);
+    super(
+      `${describePlace(failure.place)} on ${device} failed (${
+        parts.join(", ")
+      }): ${failure.name}: ${failure.message}`,
+    );
     this.stage = stage;
+    this.replica = replica;
     this.device = device;
     this.step = step;
     this.action = action;
@@ -59,6 +68,11 @@ export class StageError extends Error {
     this.layer = layer;
     this.cause = Object.assign(new Error(failure.message), { name: failure.name, stack: failure.stack });
   }
+}
+
+/** "Stage 1", or "Replica 1" where each device has the whole model. */
+export function describePlace({ stage, replica }: Pick<FailurePlace, "stage" | "replica">): string {
+  return replica === undefined ? `Stage ${stage}` : `Replica ${replica}`;
 }
 
 /** An engine does not start on a device. */

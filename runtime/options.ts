@@ -1,8 +1,10 @@
 /** What `distribute` is told, checked before anything starts. @module */
+import { type AlgorithmName, ALGORITHMS } from "../ring/group_channel.ts";
 import type { PartitionSpec } from "../stages/partition.ts";
 import { resolvePartition } from "../stages/partition.ts";
 import { allowedCuts } from "../stages/partition.ts";
 import type { ModelGraph } from "../stages/graph.ts";
+import { synchronized } from "../stages/segments.ts";
 import { checkBoolean, checkInteger, checkKeys, checkOneOf, checkTexts, shown } from "./checks.ts";
 import { type AvailableDevices, resolveDevices } from "./devices.ts";
 import { chooseEngine, type EngineName, ENGINES, type TensorflowOptions } from "./engines.ts";
@@ -10,16 +12,31 @@ import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
 import { type ScheduleName, SCHEDULES } from "./schedules/schedules.ts";
 
 /** Names of the strategies. */
-export const STRATEGIES = ["single", "modelParallel", "pipeline"] as const satisfies readonly StrategyName[];
+export const STRATEGIES = [
+  "single",
+  "modelParallel",
+  "pipeline",
+  "dataParallel",
+] as const satisfies readonly StrategyName[];
 
 /** Name of a strategy. */
-export type StrategyName = "single" | "modelParallel" | "pipeline";
+export type StrategyName = "single" | "modelParallel" | "pipeline" | "dataParallel";
+
+/** What becomes of samples at an epoch's end that do not make equal shares. */
+export const TAILS = ["keep", "pad", "drop"] as const satisfies readonly TailName[];
+
+/** Name of a way to treat them. */
+export type TailName = "keep" | "pad" | "drop";
+
+/** Bytes of gradients that are added up at once, unless told otherwise. */
+const BUCKET_BYTES = 25 * 2 ** 20;
 
 /** Options of `distribute`. */
 export interface DistributeOptions {
   /**
    * `single`: one device. `modelParallel`: stages on several devices, one at work at a time. `pipeline`: stages
-   * at work on different micro-batches at once. Default: `pipeline` where there are several devices.
+   * at work on different micro-batches at once. `dataParallel`: a replica of the model on each device, each with
+   * its share of every batch. Default: `pipeline` where there are several devices.
    */
   readonly strategy?: StrategyName;
   /** Names such as "cuda:0" or "cpu:1"; a device may be named twice. Default: what the machine has. */
@@ -48,6 +65,27 @@ export interface DistributeOptions {
   readonly maxInFlight?: number;
   /** `zero-bubble`: micro-batches that one W takes. Default: "auto", more than 1 where that is measured faster. */
   readonly weightBatch?: "auto" | number;
+  /**
+   * `dataParallel`: how replicas add up their gradients. `ring`: each adds up a share, around a ring.
+   * `parameterServer`: the first one adds up everything. Default: "ring".
+   */
+  readonly allreduce?: AlgorithmName;
+  /**
+   * `dataParallel`: bytes of gradients that are added up at once, while backward goes on; the model runs in as many
+   * parts. Default: 25 MiB.
+   */
+  readonly bucketBytes?: number;
+  /**
+   * `dataParallel`: whether BatchNormalization takes its statistics over all replicas' samples. Default: false, over
+   * each replica's own.
+   */
+  readonly syncBatchNorm?: boolean;
+  /**
+   * `dataParallel`: samples at an epoch's end that do not make equal shares. `keep`: shares differ by one sample, and
+   * count by their samples. `pad`: some of the epoch's first samples come again. `drop`: they are left out.
+   * Default: "keep".
+   */
+  readonly tail?: TailName;
   /** Whether stages are captured as functions; false runs every op by itself. Default: true. */
   readonly capture?: boolean;
   /** Seed of shuffling and of random layers. Default: 0. */
@@ -66,8 +104,10 @@ export interface DistributeOptions {
 export interface ResolvedOptions {
   /** How devices share the work. */
   readonly strategy: StrategyName;
-  /** One per stage. */
+  /** One per stage, or per replica. */
   readonly devices: readonly WorkerDevice[];
+  /** Copies of the model. */
+  readonly replicas: number;
   /** What computes, and where its libraries lie. */
   readonly engine: WorkerEngine;
   /** Micro-batches that a batch is cut into. */
@@ -86,6 +126,14 @@ export interface ResolvedOptions {
   readonly maxInFlight: number | undefined;
   /** `zero-bubble`: micro-batches that one W takes. */
   readonly weightBatch: "auto" | number;
+  /** How replicas add up their gradients. */
+  readonly allreduce: AlgorithmName;
+  /** Bytes of gradients that replicas add up at once. */
+  readonly bucketBytes: number;
+  /** Whether BatchNormalization's statistics are those of all replicas. */
+  readonly syncBatchNorm: boolean;
+  /** Samples that do not make equal shares. */
+  readonly tail: TailName;
   /** Whether stages are captured. */
   readonly capture: boolean;
   /** Seed of shuffling and of random layers. */
@@ -110,6 +158,10 @@ const KNOWN = new Set<keyof DistributeOptions>([
   "costs",
   "maxInFlight",
   "weightBatch",
+  "allreduce",
+  "bucketBytes",
+  "syncBatchNorm",
+  "tail",
   "capture",
   "seed",
   "modules",
@@ -161,14 +213,36 @@ export function resolveOptions(
   }
   checkCut(options, strategy);
   checkInteger("accumulate", options.accumulate, 1);
+  const { allreduce = "ring", bucketBytes = BUCKET_BYTES, syncBatchNorm = false, tail = "keep" } = options;
+  checkOneOf("allreduce", allreduce, ALGORITHMS);
+  checkInteger("bucketBytes", bucketBytes, 1);
+  checkBoolean("syncBatchNorm", syncBatchNorm);
+  checkOneOf("tail", tail, TAILS);
+  for (const name of ["allreduce", "bucketBytes", "syncBatchNorm", "tail"] as const) {
+    if (options[name] === undefined || strategy === "dataParallel") continue;
+    throw new TypeError(
+      `Cannot use ${name} ${options[name]} with strategy "${strategy}": it is for "dataParallel" alone`,
+    );
+  }
+  if (strategy === "dataParallel" && Array.isArray(options.partition) && options.partition.length > 0) {
+    throw new TypeError(
+      `Cannot use partition ${
+        JSON.stringify(options.partition)
+      } with strategy "dataParallel": each device has ` +
+        `the whole model; leave it out`,
+    );
+  }
+  if (syncBatchNorm) synchronized(graph); // it may be refused
   const partition = options.partition ?? "auto";
-  checkPartitionOption(partition, graph, devices.length);
+  const replicas = strategy === "dataParallel" ? devices.length : 1;
+  checkPartitionOption(partition, graph, devices.length / replicas);
   const seed = options.seed ?? 0;
   checkInteger("seed", seed, 0);
   const notice = options.notice ?? ((line: string) => console.error(line));
   return {
     strategy,
     devices,
+    replicas,
     engine: chooseEngine(engineName, devices, options.tensorflow ?? {}, notice),
     microBatches: options.microBatches ?? (strategy === "pipeline" ? 4 * devices.length : 1),
     splitSize: options.splitSize,
@@ -178,6 +252,10 @@ export function resolveOptions(
     costs,
     maxInFlight: options.maxInFlight,
     weightBatch,
+    allreduce,
+    bucketBytes,
+    syncBatchNorm,
+    tail,
     capture: options.capture ?? true,
     seed,
     modules: options.modules ?? [],
@@ -247,7 +325,7 @@ function checkPartitionOption(partition: unknown, graph: ModelGraph, stages: num
   resolvePartition(graph, partition, stages);
 }
 
-/** One device per stage. */
+/** One device per stage, or per replica. */
 function stageDevices(
   strategy: StrategyName,
   given: WorkerDevice[],
@@ -263,6 +341,7 @@ function stageDevices(
     }
     return given.slice(0, 1);
   }
+  if (strategy === "dataParallel") return given;
   const most = allowedCuts(graph).filter((allowed) => allowed).length + 1;
   if (given.length > most) {
     if (devices || Array.isArray(partition)) {

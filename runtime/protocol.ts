@@ -48,7 +48,11 @@ export type WorkerEngine =
 
 /** First message to a worker. */
 export interface WorkerStart {
+  /** Its number among all workers. */
+  readonly worker: number;
   readonly stage: number;
+  /** Which of several replicas the stage belongs to. */
+  readonly replica: number | undefined;
   readonly device: WorkerDevice;
   readonly engine: WorkerEngine;
   /** Modules to import: custom layers, losses. */
@@ -66,6 +70,10 @@ export interface StageSetup {
   readonly clipping: Clipping | undefined;
   /** By which the stages add up their norms, where there are several and gradients are clipped by norm. */
   readonly norms: GroupChannel | undefined;
+  /** Copies of the model that train. */
+  readonly replicas: number;
+  /** By which replicas add up gradients, where there are several. */
+  readonly sums: GroupChannel | undefined;
   readonly seed: number;
   readonly capture: boolean;
   /** All weights of the model. */
@@ -184,6 +192,8 @@ export interface WorkerApi {
   reset(): Promise<Reply<void>>;
   loadWeights(): Promise<Reply<void>>;
   storeWeights(): Promise<Reply<void>>;
+  /** A number that tells the bits of each weight, in the order of the stage's weights. */
+  weightChecks(): Promise<Reply<number[]>>;
   counters(): Promise<Reply<StageCounters>>;
   dispose(): Promise<Reply<void>>;
 }

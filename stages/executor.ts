@@ -19,10 +19,14 @@ export interface MicroBatch {
   readonly step: number;
   /** Index of its first sample within the batch. */
   readonly firstSample: number;
-  /** Its samples. */
+  /** Its samples; of a replica, those of its own share, 0 where there are fewer samples than replicas. */
   readonly size: number;
-  /** The batch's samples. */
+  /** The batch's samples, of all replicas. */
   readonly batchSize: number;
+  /** Samples of this micro-batch on all replicas together. Default: `size`. */
+  readonly wholeSize?: number;
+  /** Whether it is the step's last, whose backward completes the gradients. */
+  readonly last?: boolean;
 }
 
 /** What a stage is about to run, so that it can be captured before the first step. */
@@ -38,6 +42,15 @@ export interface Workload {
   readonly split: boolean;
   /** Training: numbers of micro-batches that one W may take. */
   readonly weightBatches: readonly number[];
+  /** What each segment runs, for a stage of several. */
+  readonly segments?: readonly Workload[];
+}
+
+/** What a step has added up on one replica, where it lies: float32, valid until it is closed. */
+export interface OpenSums {
+  /** Gradients of the trained weights in their order, then those of BatchNorm's statistics that there are. */
+  readonly values: readonly Float32Array[];
+  close(): void;
 }
 
 /** What one round of a profile is given. */
@@ -76,6 +89,16 @@ export interface StageExecutor {
    * @param keep keeps them in flight, to measure it again
    */
   weight(indices: readonly number[], keep?: boolean): void;
+  /** What the step has added up, after its last backward. Only where several replicas train. */
+  openSums(): OpenSums;
+  /**
+   * Gives the update and `gradientNorm` the sums of all replicas in place of its own.
+   *
+   * @param values as many as `openSums` gave, of the same sizes; they stay as they are until the update has run
+   */
+  useSums(values: readonly Float32Array<SharedArrayBuffer>[]): void;
+  /** Waits for the sums of all replicas, where an executor has begun to add them up. */
+  reduce?(): void;
   /** The norm of the gradients accumulated since the last update, the layers' penalties' included. */
   gradientNorm(): number;
   /**

@@ -48,6 +48,8 @@ export interface StageConfig {
   /** The model's outputs that this stage makes: their index in the model. */
   readonly modelOutputs: readonly { readonly ref: TensorRef; readonly output: number }[];
   readonly weights: readonly StageWeight[];
+  /** The parts that run one after another; absent for a stage that is one. */
+  readonly segments?: readonly StageConfig[];
 }
 
 /** Where each weight of a model stands, by `weightKey`. */

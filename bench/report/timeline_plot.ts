@@ -20,6 +20,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   B: { name: "B backward to the inputs", fill: COLOURS.orange, text: DARK },
   W: { name: "W backward to the weights", fill: COLOURS.green, text: DARK },
   BW: { name: "BW backward, both at once", fill: COLOURS.red, text: DARK },
+  R: { name: "R gradients added up", fill: COLOURS.sky, text: DARK },
   U: { name: "U update of the weights", fill: COLOURS.pink, text: DARK },
 };
 

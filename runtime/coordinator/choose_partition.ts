@@ -27,8 +27,8 @@ export interface PartitionChoice {
 /** The partition that the options ask for, or the balanced one. */
 export async function choosePartition(choice: PartitionChoice): Promise<Partition> {
   const { workers, workloads, build } = choice;
-  const { graph, options: { partition, devices, costs } } = workloads;
-  if (devices.length === 1) return { cuts: [] };
+  const { graph, options: { partition, devices, replicas, costs } } = workloads;
+  if (devices.length === replicas) return { cuts: [] };
   if (partition !== "auto") return resolvePartition(graph, partition, devices.length);
   const shape: BatchShape = { ...choice.shape, mode: "train" };
   const { microBatchSize } = cutBatch(choice.shape, workloads.options);

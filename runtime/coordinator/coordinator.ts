@@ -12,6 +12,7 @@ import type { PortableLosses } from "../../stages/losses.ts";
 import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../stages/optimizers.ts";
 import { type Partition, resolvePartition } from "../../stages/partition.ts";
 import { blockPartitions } from "../../stages/blocks.ts";
+import { replicaConfig, sumSlots } from "../../stages/replica_config.ts";
 import { type StageConfig, stageConfigs } from "../../stages/stage_config.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
 import { checkInteger } from "../checks.ts";
@@ -29,7 +30,7 @@ import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
 import { fewestInFlight, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
-import { type BatchShape, cutBatch, withBatch } from "./micro_batches.ts";
+import { type BatchShape, cutBatch, shareOf, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
 import { profileModel } from "./profile_model.ts";
@@ -73,9 +74,13 @@ export class Coordinator {
   #stages: StageConfig[] = [];
   #compiled: CompiledSpec | undefined;
   #nextLane = 0;
+  /** By which replicas add up, where there are several. */
+  #sums: GroupChannel | undefined;
   #partition: Partition | undefined;
   /** Whether the stages are those of the partition, with weights worth keeping. */
   #built = false;
+  /** Whether the last step failed. */
+  #failed = false;
   /** What computes, with its version. */
   engine: string;
   #engine: WorkerEngine;
@@ -210,24 +215,30 @@ export class Coordinator {
       this.#lanes.set(key, known);
       return known;
     }
-    const { microBatchSize, microBatches } = cutBatch(shape, this.options);
-    const { times, memory } = await this.#capture(shape, microBatchSize, microBatches);
+    const { options } = this;
+    const { microBatchSize, microBatches } = cutBatch(shape, options);
+    const shareSize = shareOf(microBatchSize, 0, options.replicas).count; // the largest
+    const { times, memory } = await this.#capture(shape, shareSize, microBatches);
     const lane = new ReadyLane(
-      { shape, microBatchSize, microBatches, stages: this.#stages, times, memory },
+      { shape, microBatchSize, shareSize, microBatches, stages: this.#stages, times, memory },
       this.#workloads,
     );
-    refuseTooLarge({ memory, shape, options: this.options, schedule: (count) => lane.schedule(count) });
-    const rings = createLane({
-      id: this.#nextLane++,
-      stages: this.#stages,
-      mode: shape.mode,
-      specs: this.#workloads.specs(shape, microBatchSize),
-      targets: withBatch(shape.targets, microBatchSize),
-      capacities: lane.capacities(),
-      feedCapacity: 2 * microBatches, // the batch that runs and the next one
-    });
+    refuseTooLarge({ memory, shape, options, schedule: (count) => this.#onWorkers(lane.schedule(count)) });
+    const id = this.#nextLane++;
+    const rings = Array.from({ length: options.replicas }, (_, rank) =>
+      createLane({
+        id,
+        stages: this.#stages,
+        ...(options.replicas > 1 ? { replica: rank } : {}),
+        mode: shape.mode,
+        specs: this.#workloads.specs(shape, shareSize),
+        targets: withBatch(shape.targets, shareSize),
+        capacities: lane.capacities(),
+        feedCapacity: 2 * microBatches, // the batch that runs and the next one
+      }));
     lane.open(rings, this.#workers.abort);
-    await this.#workers.all((link, s) => link.call("openLane", rings.setups[s]!));
+    const setups = rings.flatMap(({ setups }) => setups);
+    await this.#workers.all((link, worker) => link.call("openLane", setups[worker]!));
     this.#lanes.set(key, lane);
     await this.#closeIdle();
     return lane;
@@ -242,20 +253,48 @@ export class Coordinator {
   async step(lane: ReadyLane, size: number, scalars: UpdateScalars, trace = false): Promise<StepResult> {
     const command = lane.nextStep(size, scalars, trace);
     const start = performance.now();
-    const reports = await this.#workers.run(command, () => this.#discard());
+    const reports = await this.#workers.run(command, () => {
+      this.#failed = true;
+      this.#discard();
+    });
     const wallMs = performance.now() - start;
     const length = Math.max(1, ...reports.map(({ results }) => results.length));
     const values = Array.from({ length }, (_, i) => reports.reduce((sum, r) => sum + (r.results[i] ?? 0), 0));
-    values[0]! += reports.reduce((sum, { penalty }) => sum + penalty, 0);
+    const stages = this.#stages.length;
+    // Penalties are of weights: every replica has the same.
+    values[0]! += reports.slice(0, stages).reduce((sum, { penalty }) => sum + penalty, 0);
     const predictions: Prediction[][] = [];
     this.#stages.forEach(({ modelOutputs }, s) => {
-      modelOutputs.forEach(({ output }, i) => predictions[output] = [...reports[s]!.predictions[i] ?? []]);
+      const replicas = reports.filter((_, worker) => worker % stages === s);
+      modelOutputs.forEach(({ output }, i) =>
+        predictions[output] = inTurn(replicas.map(({ predictions }) => predictions[i] ?? []))
+      );
     });
     if (this.options.debug) {
       const names = this.options.devices.map(({ name }) => name);
       this.#leaks.after(`${JSON.stringify(lane.plan.shape)}/${size}`, await this.counters(), names);
+      if (lane.plan.shape.mode === "train") await this.#compareReplicas();
     }
     return { values, trace: reports.map((r) => r.trace), wallMs, predictions };
+  }
+
+  /** @throws {Error} naming the weight, if replicas have come apart */
+  async #compareReplicas(): Promise<void> {
+    if (this.options.replicas === 1) return;
+    const stages = this.#stages.length;
+    const checks = await this.#workers.all((link) => link.call("weightChecks"));
+    checks.forEach((own, worker) => {
+      const [stage, first] = [this.#stages[worker % stages]!, checks[worker % stages]!];
+      const apart = own.findIndex((check, i) => check !== first[i]);
+      if (apart < 0) return;
+      const { layer, index } = stage.weights[apart]!;
+      throw new Error(
+        `Replicas 0 and ${
+          Math.floor(worker / stages)
+        } have come apart: weight ${index} of layer "${layer}" has ` +
+          `other bits after the step`,
+      );
+    });
   }
 
   /** Forgets batches that were fed and not run, as when training is stopped early. */
@@ -267,9 +306,12 @@ export class Coordinator {
 
   /** Copies the weights of the stages into the caller's model. */
   async storeWeights(): Promise<void> {
-    // A worker that died takes its stage's last weights along; the others' are saved.
-    const replies = await this.#workers.each((link) =>
-      this.#built ? link.call("storeWeights") : Promise.resolve()
+    // A worker that died takes its stage's last weights along; the others' are saved. Of replicas one is enough,
+    // and with a dead one among them any other.
+    const stages = this.#stages.length;
+    const { broken } = this.#workers;
+    const replies = await this.#workers.each((link, worker) =>
+      this.#built && (broken || worker < stages) ? link.call("storeWeights") : Promise.resolve()
     );
     if (!this.#built) return;
     this.weights.store();
@@ -284,16 +326,24 @@ export class Coordinator {
     if (!this.#workers.running) return;
     await this.weights.load();
     await this.#workers.all((link) => link.call("loadWeights"));
+    this.#failed = false;
   }
 
-  /** Bytes held from step to step: weights, accumulators, optimizer slots and rings. */
+  /** Whether a step failed and left replicas of which some may have been updated. */
+  get apart(): boolean {
+    return this.#failed && this.options.replicas > 1;
+  }
+
+  /** Bytes held from step to step: weights, accumulators, optimizer slots and rings; of all replicas. */
   get heldBytes(): number {
     const slots = this.#compiled ? updateRule(this.#compiled.optimizer).slots.length : 0;
     const weights = this.graph.layers.flatMap((layer) => layer.weights).reduce(
       (sum, w) => sum + byteLengthOf(w) * (w.trainable && this.#compiled ? 2 + slots : 1),
       0,
     );
-    return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.ringBytes, weights);
+    const { replicas } = this.options;
+    const sums = this.#sums?.memory.buffer.byteLength ?? 0;
+    return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.ringBytes, replicas * weights + sums);
   }
 
   /** Counters of every stage. */
@@ -308,21 +358,32 @@ export class Coordinator {
   }
 
   async #build(partition: Partition): Promise<readonly StageConfig[]> {
-    this.#stages = stageConfigs(this.graph, partition, this.weights.layout);
+    const { seed, capture, replicas, allreduce, syncBatchNorm } = this.options;
+    const { layout } = this.weights;
+    if (replicas > 1) {
+      // Op by op, a bucket by itself gains nothing.
+      const bucketBytes = capture && this.#engine.name !== "wasm" ? this.options.bucketBytes : Infinity;
+      const replica = replicaConfig(this.graph, layout, { bucketBytes, syncBatchNorm });
+      const { lengths } = sumSlots(replica.segments!);
+      this.#stages = [replica];
+      this.#sums = createGroup({ size: replicas, lengths, algorithm: allreduce, name: "gradients" });
+    } else this.#stages = stageConfigs(this.graph, partition, layout);
     this.#lanes.clear();
     this.#leaks.reset();
-    const { seed, capture } = this.options;
     const outputs = this.graph.outputs.map(({ name, shape }) => ({ name, shape }));
     const { losses, optimizer, clipping } = this.#compiled ?? {};
     const norms = clipping?.by === "norm" ? normsOf(this.#stages.length) : undefined;
     await this.#workers.all((link, s) =>
       link.call("build", {
-        config: this.#stages[s] ?? this.#stages[0]!, // while layers are measured, each device has all of them
+        // Of a replica, the whole model; and while layers are measured, each device has all of them.
+        config: this.#stages[s] ?? this.#stages[0]!,
         outputs,
         losses,
         optimizer,
         clipping,
         norms,
+        replicas,
+        sums: this.#sums,
         seed,
         capture,
         weights: this.weights.shared,
@@ -344,14 +405,18 @@ export class Coordinator {
   ): Promise<{ memory: readonly (StageMemory | undefined)[]; times: MeasuredTimes[] | undefined }> {
     const split = this.#workloads.splits(shape);
     const weightBatches = split ? this.#workloads.weightBatches(microBatches) : [];
-    const workloads = this.#stages.map((stage) =>
-      this.#workloads.of(stage, shape, size, { split, weightBatches })
+    const workloads = this.#onWorkers(
+      this.#stages.map((stage) => this.#workloads.of(stage, shape, size, { split, weightBatches })),
     );
     this.progress("capture");
     const ready = await this.#workers.all((link, s) => link.call("prepare", [workloads[s]!]));
     this.captureSeconds = Math.max(this.captureSeconds, ...ready.map(({ seconds }) => seconds));
     ready.forEach(({ eager }, s) => {
-      if (eager) this.options.notice(`Stage ${s} (${this.options.devices[s]!.name}) runs eagerly: ${eager}`);
+      if (!eager || s >= this.#stages.length) return; // replicas have the same to say
+      const who = this.options.replicas > 1
+        ? "Every replica"
+        : `Stage ${s} (${this.options.devices[s]!.name})`;
+      this.options.notice(`${who} runs eagerly: ${eager}`);
     });
     const memory = await this.#workers.all((link, s) => link.call("memory", workloads[s]!));
     if (!split) return { memory, times: undefined };
@@ -375,6 +440,11 @@ export class Coordinator {
     return { memory, times };
   }
 
+  /** What each worker has of what each stage has. */
+  #onWorkers<T>(ofStages: readonly T[]): T[] {
+    return Array.from({ length: this.options.replicas }, () => ofStages).flat();
+  }
+
   /** Closes the lanes used longest ago that are too many: each holds rings. */
   async #closeIdle(): Promise<void> {
     for (const [key, lane] of this.#lanes) {
@@ -395,6 +465,13 @@ export class Coordinator {
   #discard(): void {
     for (const lane of this.#lanes.values()) lane.discard();
   }
+}
+
+/** What replicas have made of each micro-batch, in the order of the samples. */
+function inTurn(replicas: readonly (readonly Prediction[])[]): Prediction[] {
+  const most = Math.max(...replicas.map(({ length }) => length));
+  // A replica without a share of the last micro-batches has made fewer.
+  return Array.from({ length: most }, (_, i) => replicas.flatMap((made) => made[i] ?? [])).flat();
 }
 
 /** What several stages tell each other the norms of their gradients by. */

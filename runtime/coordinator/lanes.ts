@@ -5,6 +5,7 @@ import type { Workload } from "../../stages/executor.ts";
 import { refKey } from "../../stages/graph.ts";
 import { linksOf } from "../../stages/routes.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
+import { describePlace } from "../errors.ts";
 import type { LaneSetup } from "../protocol.ts";
 import type { Capacities } from "../schedules/simulate.ts";
 
@@ -25,6 +26,8 @@ export interface LaneRings {
 export interface LaneOptions {
   readonly id: number;
   readonly stages: readonly StageConfig[];
+  /** Which of several replicas has these stages. */
+  readonly replica?: number;
   readonly mode: Workload["mode"];
   /** Tensors of one micro-batch by `refKey`; targets by output. */
   readonly specs: ReadonlyMap<string, TensorSpec>;
@@ -39,11 +42,11 @@ export interface LaneOptions {
  * its gradients stand in the order of its config.
  */
 export function createLane(options: LaneOptions): LaneRings {
-  const { id, stages, mode, specs, targets, capacities, feedCapacity } = options;
+  const { id, stages, replica, mode, specs, targets, capacities, feedCapacity } = options;
   const training = mode === "train";
   const feeds: { kind: "input" | "target"; index: number; channel: RingChannel }[] = [];
   const feed = (kind: "input" | "target", index: number, spec: TensorSpec, stage: number): RingChannel => {
-    const name = `${kind} ${index} to stage ${stage}`;
+    const name = `${kind} ${index} to ${describePlace({ stage, replica }).toLowerCase()}`;
     const channel = createRing({
       capacity: feedCapacity,
       slotBytes: byteLengthOf(spec),

@@ -2,15 +2,15 @@
 import { bytesFor, peakFor, type StageMemory } from "../../stages/stage_memory.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { type Action, action, type Schedule } from "../schedules/action.ts";
-import { type BatchShape, cutBatch } from "./micro_batches.ts";
+import { type BatchShape, cutBatch, shareOf } from "./micro_batches.ts";
 
 /** A way of running whose memory is known. */
 export interface MemoryRequest {
-  /** One per stage; undefined where the engine cannot tell. */
+  /** One per worker; undefined where the engine cannot tell. */
   readonly memory: readonly (StageMemory | undefined)[];
   readonly shape: Pick<BatchShape, "mode" | "batchSize" | "joined">;
-  readonly options: Pick<ResolvedOptions, "microBatches" | "splitSize" | "devices" | "strategy">;
-  /** Training: each stage's actions, for so many micro-batches. */
+  readonly options: Pick<ResolvedOptions, "microBatches" | "splitSize" | "devices" | "replicas" | "strategy">;
+  /** Training: each worker's actions, for so many micro-batches. */
   schedule(microBatches: number): Schedule;
 }
 
@@ -51,6 +51,7 @@ export function memoryNeeded(memory: StageMemory, actions: readonly Action[], sa
   let most = held;
   let summed = false;
   for (const { kind, count } of actions) {
+    if (kind === "R") continue; // sums lie in memory that is not the device's
     const joined = kind === "W" && count > 1 ? bytesFor(memory.joined, count * samples) : 0;
     most = Math.max(most, now + peakFor(peaks[kind === "BW" ? "B" : kind], samples) + joined);
     if (kind === "F") now += afterF;
@@ -98,7 +99,8 @@ export function refuseTooLarge(request: MemoryRequest): void {
   const needed = size(bytes) === size(limit) ? `just over ${size(limit)}` : size(bytes);
   throw new RangeError(
     `Cannot ${doing} ${batch}${parts} on engine "wasm": ` +
-      `stage ${stage} on ${options.devices[stage]!.name} would need ${needed}, and WebAssembly has ` +
+      `${options.replicas > 1 ? "replica" : "stage"} ${stage} on ${options.devices[stage]!.name} ` +
+      `would need ${needed}, and WebAssembly has ` +
       `${size(limit)}; ` +
       `use ${[...smaller, ...more].join(", ")}, or engine "tensorflow"`,
   );
@@ -111,10 +113,11 @@ function excessOf(
 ): Excess | undefined {
   const { microBatchSize, microBatches } = cutBatch({ ...shape, batchSize }, options);
   const all = shape.mode === "train" ? schedule(microBatches) : memory.map(() => [action("F", 0)]);
+  const { count } = shareOf(microBatchSize, 0, options.replicas); // the largest share
   let worst: Excess | undefined;
   memory.forEach((own, stage) => {
     if (!own) return;
-    const bytes = memoryNeeded(own, all[stage]!, microBatchSize);
+    const bytes = memoryNeeded(own, all[stage]!, count);
     if (bytes > own.limit && bytes - own.limit > (worst ? worst.bytes - worst.limit : 0)) {
       worst = { stage, bytes, limit: own.limit };
     }

@@ -18,11 +18,13 @@ export interface BatchShape {
 /**
  * Samples in a micro-batch, and how many there are: sizes as `torch.chunk`'s, the last one smaller.
  *
- * @throws {RangeError} for a training batch of fewer samples than micro-batches
+ * @throws {RangeError} for a training batch of fewer samples than micro-batches, or than replicas
  */
 export function cutBatch(
   { batchSize, joined = 1, mode }: Pick<BatchShape, "batchSize" | "joined" | "mode">,
-  { microBatches, splitSize }: Pick<ResolvedOptions, "microBatches" | "splitSize">,
+  { microBatches, splitSize, replicas = 1 }: Pick<ResolvedOptions, "microBatches" | "splitSize"> & {
+    replicas?: number;
+  },
 ): { microBatchSize: number; microBatches: number } {
   const own = Math.ceil(batchSize / joined);
   if (splitSize === undefined && mode === "train" && own < microBatches) {
@@ -32,18 +34,53 @@ export function cutBatch(
     );
   }
   const microBatchSize = Math.min(batchSize, splitSize ?? Math.ceil(own / microBatches));
+  if (mode === "train" && microBatchSize < replicas) {
+    throw new RangeError(
+      `Cannot share ${microBatchSize} of a batch's ${own} samples among ${replicas} replicas: expected at ` +
+        `least one for each; use a larger batch, fewer micro-batches or fewer devices`,
+    );
+  }
   return { microBatchSize, microBatches: Math.ceil(batchSize / microBatchSize) };
 }
 
-/** The micro-batches of a batch. */
-export function microBatchesOf(batchSize: number, size: number, step: number): MicroBatch[] {
-  return Array.from({ length: Math.ceil(batchSize / size) }, (_, index) => ({
-    index,
-    step,
-    firstSample: index * size,
-    size: Math.min(size, batchSize - index * size),
-    batchSize,
-  }));
+/** A replica's share of so many samples: shares differ by at most one sample, the first ones are the larger. */
+export function shareOf(
+  size: number,
+  rank: number,
+  replicas: number,
+): { readonly first: number; readonly count: number } {
+  const least = Math.floor(size / replicas);
+  const more = size % replicas;
+  return { first: rank * least + Math.min(rank, more), count: least + (rank < more ? 1 : 0) };
+}
+
+/** One of several replicas. */
+export interface Replica {
+  readonly rank: number;
+  readonly replicas: number;
+}
+
+/** The micro-batches of a batch; of a replica, its share of each. */
+export function microBatchesOf(
+  batchSize: number,
+  size: number,
+  step: number,
+  { rank, replicas }: Replica = { rank: 0, replicas: 1 },
+): MicroBatch[] {
+  const length = Math.ceil(batchSize / size);
+  return Array.from({ length }, (_, index) => {
+    const wholeSize = Math.min(size, batchSize - index * size);
+    const { first, count } = shareOf(wholeSize, rank, replicas);
+    return {
+      index,
+      step,
+      firstSample: index * size + first,
+      size: count,
+      batchSize,
+      wholeSize,
+      last: index === length - 1,
+    };
+  });
 }
 
 /**

@@ -14,7 +14,7 @@ import { type BatchShape, microBatchesOf } from "./micro_batches.ts";
 import type { StepCommand } from "../protocol.ts";
 import { action, type Schedule } from "../schedules/action.ts";
 import type { Capacities, StageTimes } from "../schedules/simulate.ts";
-import { capacitiesFor, firstMicroBatches, makeSchedule } from "../schedules/schedules.ts";
+import { capacitiesFor, firstMicroBatches, makeSchedule, withReduction } from "../schedules/schedules.ts";
 import { validate } from "../schedules/validate.ts";
 import { chooseWeightBatch, timesFor } from "../schedules/weight_batch.ts";
 import type { Workloads } from "./workloads.ts";
@@ -24,6 +24,8 @@ export interface LanePlan {
   readonly shape: BatchShape;
   /** Samples in a micro-batch. */
   readonly microBatchSize: number;
+  /** The most of them that one replica has. */
+  readonly shareSize: number;
   /** Micro-batches in the largest batch. */
   readonly microBatches: number;
   readonly stages: readonly StageConfig[];
@@ -39,8 +41,9 @@ export class ReadyLane {
   readonly #links: readonly Link[];
   readonly #schedules = new Map<number, Schedule>();
   readonly #workloads = new Map<string, Workload>();
-  #rings: LaneRings | undefined;
-  #senders: RingSender[] = [];
+  /** One per replica. */
+  #rings: readonly LaneRings[] = [];
+  #senders: RingSender[][] = [];
   #fed = 0;
   #run = 0;
 
@@ -69,20 +72,20 @@ export class ReadyLane {
     return capacities;
   }
 
-  /** Opens the coordinator's ends of the rings. */
-  open(rings: LaneRings, abort: AbortFlag): void {
+  /** Opens the coordinator's ends of the rings. @param rings one per replica */
+  open(rings: readonly LaneRings[], abort: AbortFlag): void {
     this.#rings = rings;
-    this.#senders = rings.feeds.map(({ channel }) => new RingSender(channel, abort));
+    this.#senders = rings.map(({ feeds }) => feeds.map(({ channel }) => new RingSender(channel, abort)));
   }
 
   /** Number of the lane. */
   get id(): number {
-    return this.#rings!.id;
+    return this.#rings[0]!.id;
   }
 
   /** Bytes of all rings. */
   get ringBytes(): number {
-    const rings = this.#rings!.setups.flatMap((s) =>
+    const rings = this.#rings.flatMap(({ setups }) => setups).flatMap((s) =>
       [s.inputs, s.targets, s.outputs, s.outputGradients, s.inputGradients].flat()
     );
     return [...new Set(rings)].reduce((sum, { memory }) => sum + memory.buffer.byteLength, 0);
@@ -106,39 +109,50 @@ export class ReadyLane {
   feed(batch: HostBatch): void {
     this.#check(batch);
     const step = this.#fed++;
-    for (const microBatch of microBatchesOf(batch.size, this.plan.microBatchSize, step)) {
-      this.#rings!.feeds.forEach(({ kind, index }, i) => {
-        const tensor = kind === "input" ? batch.inputs[index]! : batch.targets[index]!;
-        const sender = this.#senders[i]!;
-        if (sender.free === 0) {
-          throw new Error(`Ring "${sender.channel.name}" is full: a batch too many was fed`);
-        }
-        const { index: place, firstSample, size } = microBatch;
-        const shape = [size, ...tensor.spec.shape];
-        const key = { step, microBatch: place, tensor: sender.channel.tensor };
-        sender.send({ ...key, shape, dtype: tensor.spec.dtype }, (payload) => {
-          tensor.copyRows(firstSample, size, payload);
+    for (const [rank, { feeds }] of this.#rings.entries()) {
+      for (const microBatch of this.#microBatches(batch.size, step, rank)) {
+        if (microBatch.size === 0) continue; // fewer samples than replicas
+        feeds.forEach(({ kind, index }, i) => {
+          const tensor = kind === "input" ? batch.inputs[index]! : batch.targets[index]!;
+          const sender = this.#senders[rank]![i]!;
+          if (sender.free === 0) {
+            throw new Error(`Ring "${sender.channel.name}" is full: a batch too many was fed`);
+          }
+          const { index: place, firstSample, size } = microBatch;
+          const shape = [size, ...tensor.spec.shape];
+          const key = { step, microBatch: place, tensor: sender.channel.tensor };
+          sender.send({ ...key, shape, dtype: tensor.spec.dtype }, (payload) => {
+            tensor.copyRows(firstSample, size, payload);
+          });
         });
-      });
+      }
     }
   }
 
   /** Commands of the next step, which runs the oldest batch that was fed. @param size its samples */
-  nextStep(size: number, scalars: UpdateScalars, trace: boolean): (stage: number) => StepCommand {
+  nextStep(size: number, scalars: UpdateScalars, trace: boolean): (worker: number) => StepCommand {
     const step = this.#run++;
-    const { shape, microBatchSize } = this.plan;
-    const microBatches = microBatchesOf(size, microBatchSize, scalars.iteration);
-    const schedule = shape.mode === "train" ? this.schedule(microBatches.length) : undefined;
-    const forwards = microBatches.map(({ index }) => action("F", index));
-    return (stage) => ({
-      lane: this.#rings!.id,
-      step,
-      actions: schedule?.[stage] ?? forwards,
-      microBatches,
-      workloads: microBatches.map((m) => this.#workload(stage, m)),
-      scalars,
-      trace,
-    });
+    const { shape, stages } = this.plan;
+    return (worker) => {
+      const stage = worker % stages.length;
+      const microBatches = this.#microBatches(size, scalars.iteration, Math.floor(worker / stages.length));
+      return {
+        lane: this.id,
+        step,
+        actions: shape.mode === "train"
+          ? this.schedule(microBatches.length)[stage]!
+          : microBatches.map(({ index }) => action("F", index)),
+        microBatches,
+        workloads: microBatches.map((m) => this.#workload(stage, m)),
+        scalars,
+        trace,
+      };
+    };
+  }
+
+  #microBatches(size: number, step: number, rank: number): MicroBatch[] {
+    const { replicas } = this.workloads.options;
+    return microBatchesOf(size, this.plan.microBatchSize, step, { rank, replicas });
   }
 
   /** The training schedule for so many micro-batches: that of the largest batch, or its first part. */
@@ -157,7 +171,7 @@ export class ReadyLane {
   /** The schedule; where memory is short, with no more micro-batches in flight than fit, if any do. */
   #makeSchedule(microBatches: number): Schedule {
     const stages = this.plan.stages.length;
-    const { schedule: name, maxInFlight, weightBatch: wanted } = this.workloads.options;
+    const { schedule: name, maxInFlight, weightBatch: wanted, replicas } = this.workloads.options;
     if (this.workloads.options.strategy === "modelParallel") { // one stage at work at a time
       const [own] = makeSchedule("1f1b", { stages: 1, microBatches });
       return Array.from({ length: stages }, () => own!);
@@ -166,7 +180,8 @@ export class ReadyLane {
       const weightBatch = this.#weightBatch.map((k) => wanted === "auto" ? Math.min(k, bound ?? k) : k);
       const times = this.plan.times && timesFor(this.plan.times, weightBatch);
       const options = { stages, microBatches, times, maxInFlight: bound, weightBatch };
-      return makeSchedule(stages === 1 ? "1f1b" : name, options);
+      const schedule = makeSchedule(stages === 1 ? "1f1b" : name, options);
+      return replicas > 1 ? withReduction(schedule) : schedule;
     };
     let schedule = make(maxInFlight);
     for (
@@ -179,8 +194,10 @@ export class ReadyLane {
   }
 
   #fits(schedule: Schedule): boolean {
-    const { memory, microBatchSize } = this.plan;
-    return !memory?.some((own, s) => own && memoryNeeded(own, schedule[s]!, microBatchSize) > own.limit);
+    const { memory, shareSize } = this.plan;
+    return !memory?.some((own, worker) =>
+      own && memoryNeeded(own, schedule[worker % schedule.length]!, shareSize) > own.limit
+    );
   }
 
   /** Measured times, with W as it is batched. */
@@ -189,7 +206,8 @@ export class ReadyLane {
     return times && timesFor(times, this.#weightBatch);
   }
 
-  #workload(stage: number, { size }: MicroBatch): Workload {
+  #workload(stage: number, microBatch: MicroBatch): Workload {
+    const size = microBatch.size || this.plan.shareSize; // one without a share runs nothing
     const key = `${stage}/${size}`;
     const known = this.#workloads.get(key);
     if (known) return known;

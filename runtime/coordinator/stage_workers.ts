@@ -1,4 +1,4 @@
-/** The workers of a run, one per stage: started, asked, recovered after a failure, ended. @module */
+/** The workers of a run, one per stage of each replica: started, asked, recovered after a failure, ended. @module */
 import { AbortFlag } from "../../ring/abort.ts";
 import { StageError } from "../errors.ts";
 import type { ResolvedOptions } from "../options.ts";
@@ -8,7 +8,7 @@ import { WorkerLink } from "./worker_link.ts";
 /** Milliseconds to wait, after a failure, for the other stages to stop. */
 const SETTLE_MS = 500;
 
-/** Workers, one per stage. */
+/** Workers: the stages of the first replica, then those of the next. */
 export class StageWorkers {
   /** Raised by the first stage that fails; the others' waits end by it. */
   readonly abort = new AbortFlag();
@@ -30,33 +30,49 @@ export class StageWorkers {
   /** Starts a worker on each device. @returns what computes, with its version; lines that a person should read */
   async start(
     engine: WorkerEngine,
-    { devices, modules }: ResolvedOptions,
+    { devices, replicas, modules }: ResolvedOptions,
   ): Promise<{ engine: string; notices: string[] }> {
     this.#refuseClosed();
-    this.#links = devices.map(({ name }, stage) =>
-      new WorkerLink(stage, name, () => {
+    const stages = devices.length / replicas;
+    const places = devices.map(({ name }, worker) => ({
+      stage: worker % stages,
+      replica: replicas > 1 ? Math.floor(worker / stages) : undefined,
+      device: name,
+    }));
+    this.#links = places.map((place, worker) =>
+      new WorkerLink(place, () => {
         this.#broken = true;
-        this.abort.raise(stage);
+        this.abort.raise(worker);
       })
     );
     this.#broken = false;
     this.abort.clear();
-    const started = await this.all((link, stage) =>
-      link.call("start", { stage, device: devices[stage]!, engine, modules, abort: this.abort.shared })
-    );
+    const started = await this.all((link, worker) => {
+      const { stage, replica } = places[worker]!;
+      const device = devices[worker]!;
+      return link.call("start", {
+        worker,
+        stage,
+        replica,
+        device,
+        engine,
+        modules,
+        abort: this.abort.shared,
+      });
+    });
     const notices = new Set(started.flatMap(({ notice }) => notice ?? []));
     return { engine: started[0]!.engine, notices: [...notices] };
   }
 
   /** Asks every worker; throws the first failure. */
-  async all<T>(f: (link: WorkerLink, stage: number) => Promise<T>): Promise<T[]> {
+  async all<T>(f: (link: WorkerLink, worker: number) => Promise<T>): Promise<T[]> {
     await this.#settling;
     this.#refuseClosed();
     return await Promise.all(this.#links.map(f));
   }
 
   /** Asks every worker, whichever fail. */
-  async each<T>(f: (link: WorkerLink, stage: number) => Promise<T>): Promise<PromiseSettledResult<T>[]> {
+  async each<T>(f: (link: WorkerLink, worker: number) => Promise<T>): Promise<PromiseSettledResult<T>[]> {
     await this.#settling;
     return await Promise.allSettled(this.#links.map(f));
   }
@@ -67,10 +83,10 @@ export class StageWorkers {
    * @param afterFailure called when the stages have stopped and dropped what was in flight
    * @throws {StageError} the first error that is not the echo of another's
    */
-  async run(command: (stage: number) => StepCommand, afterFailure: () => void): Promise<StepReport[]> {
+  async run(command: (worker: number) => StepCommand, afterFailure: () => void): Promise<StepReport[]> {
     await this.#settling;
     this.#refuseClosed();
-    const pending = this.#links.map((link, stage) => link.ask("run", command(stage)));
+    const pending = this.#links.map((link, worker) => link.ask("run", command(worker)));
     const settled = Promise.allSettled(pending);
     try {
       return await firstFailure(pending);

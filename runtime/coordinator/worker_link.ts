@@ -4,7 +4,7 @@
  * @module
  */
 import { Comlink } from "../../deps.ts";
-import { type FailurePlace, portable, StageError } from "../errors.ts";
+import { describePlace, type FailurePlace, portable, StageError } from "../errors.ts";
 import type { Reply, WorkerApi } from "../protocol.ts";
 
 /** The other end of a worker. */
@@ -15,18 +15,18 @@ export class WorkerLink {
   #end!: (reason: Error) => void;
 
   /** @param onDeath called once, should the worker end by an error of its own */
-  constructor(readonly stage: number, readonly device: string, onDeath: () => void) {
+  constructor(readonly place: Pick<FailurePlace, "stage" | "replica" | "device">, onDeath: () => void) {
     this.#worker = new Worker(new URL("../worker/worker.ts", import.meta.url), {
       type: "module",
-      name: `stagger stage ${stage}`,
+      name: `stagger ${describePlace(place)}`,
     });
     this.#remote = Comlink.wrap<WorkerApi>(this.#worker as unknown as Comlink.Endpoint);
     this.#died = new Promise((_, reject) => {
       this.#end = reject;
       const fail = (message: string) => {
         onDeath();
-        const place: FailurePlace = { stage, device, step: -1, action: "worker", microBatch: -1 };
-        reject(new StageError(portable(new Error(message), place, false)));
+        const at = { ...place, step: -1, action: "worker", microBatch: -1 };
+        reject(new StageError(portable(new Error(message), at, false)));
       };
       this.#worker.addEventListener("error", (event) => {
         event.preventDefault();
@@ -62,7 +62,7 @@ export class WorkerLink {
 
   /** Ends the worker, whatever it does; calls that wait for it fail. */
   terminate(): void {
-    this.#end(new Error(`Stage ${this.stage} on ${this.device} was ended`));
+    this.#end(new Error(`${describePlace(this.place)} on ${this.place.device} was ended`));
     this.#remote[Comlink.releaseProxy]();
     this.#worker.terminate();
   }

@@ -3,6 +3,7 @@ import type { tf } from "../../deps.ts";
 import type { TensorSpec } from "../../ring/dtype.ts";
 import type { Workload } from "../../stages/executor.ts";
 import { inferShapes, type ModelGraph, refKey } from "../../stages/graph.ts";
+import { synchronized, type SynchronizedGraph } from "../../stages/segments.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import { type BatchShape, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
@@ -12,11 +13,16 @@ const WEIGHT_BATCHES = [2, 4];
 
 /** Makes workloads for one model and its options. */
 export class Workloads {
+  /** Tensors of replicas that are no batches. */
+  readonly #moments: SynchronizedGraph["moments"];
+
   constructor(
     readonly model: tf.LayersModel,
     readonly graph: ModelGraph,
     readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.#moments = options.syncBatchNorm && options.replicas > 1 ? synchronized(graph).moments : [];
+  }
 
   /**
    * What a stage runs.
@@ -31,14 +37,28 @@ export class Workloads {
     { split, weightBatches }: { split: boolean; weightBatches: readonly number[] },
   ): Workload {
     const specs = this.specs(shape, size);
+    for (const { ref, shape } of this.#moments) specs.set(refKey(ref), { shape, dtype: "float32" });
+    return this.#workload(stage, shape, specs, withBatch(shape.targets, size), { split, weightBatches });
+  }
+
+  #workload(
+    stage: StageConfig,
+    shape: BatchShape,
+    specs: ReadonlyMap<string, TensorSpec>,
+    targets: readonly TensorSpec[],
+    { split, weightBatches }: { split: boolean; weightBatches: readonly number[] },
+  ): Workload {
     const training = shape.mode === "train";
-    const targets = withBatch(shape.targets, size);
+    const segments = stage.segments?.map((segment) =>
+      this.#workload(segment, shape, specs, targets, { split, weightBatches })
+    );
     const workload = {
       inputs: stage.inputs.map(({ ref }) => specs.get(refKey(ref))!),
       targets: shape.mode === "predict" ? [] : stage.modelOutputs.map(({ output }) => targets[output]!),
       mode: shape.mode,
       split: training && split,
       weightBatches: training && split ? weightBatches : [],
+      ...(segments ? { segments } : {}),
     };
     return { ...workload, key: JSON.stringify(workload) };
   }
@@ -72,7 +92,8 @@ export class Workloads {
 
   /** Whether W runs apart from B. */
   splits({ mode }: Pick<BatchShape, "mode">): boolean {
-    return mode === "train" && this.options.schedule === "zero-bubble" && this.options.devices.length > 1;
+    return mode === "train" && this.options.schedule === "zero-bubble" &&
+      this.options.devices.length > this.options.replicas;
   }
 
   /** Numbers of micro-batches that W over several is captured for. */

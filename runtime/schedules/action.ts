@@ -1,16 +1,17 @@
-/** Actions of a schedule, as data and as text: `F0 F1 B0 W0 W1x3 BW2 U`. @module */
+/** Actions of a schedule, as data and as text: `F0 F1 B0 W0 W1x3 BW2 R U`. @module */
 
 /**
  * What a device does next. F: forward. B: backward to the inputs. W: backward to the weights, of `count`
- * micro-batches in one call. BW: both. U: the optimizer's update.
+ * micro-batches in one call. BW: both. R: the end of adding up gradients with the other replicas. U: the optimizer's
+ * update.
  */
-export type ActionKind = "F" | "B" | "W" | "BW" | "U";
+export type ActionKind = "F" | "B" | "W" | "BW" | "R" | "U";
 
 /** One action on one device. */
 export interface Action {
   /** What is computed. */
   readonly kind: ActionKind;
-  /** The first micro-batch that it works on; -1 for U. */
+  /** The first micro-batch that it works on; -1 for R and U. */
   readonly microBatch: number;
   /** How many, counted from `microBatch`. */
   readonly count: number;
@@ -26,7 +27,7 @@ export function action(kind: ActionKind, microBatch = -1, count = 1): Action {
 
 /** An action as text. */
 export function formatAction({ kind, microBatch, count }: Action): string {
-  if (kind === "U") return "U";
+  if (kind === "R" || kind === "U") return kind;
   return count === 1 ? `${kind}${microBatch}` : `${kind}${microBatch}x${count}`;
 }
 
@@ -40,9 +41,9 @@ export function parseSchedule(text: string): Schedule {
   return text.trim().split("\n").map((line) =>
     line.trim().split(/\s+/).map((word) => {
       const match = /^(BW|[FBW])(\d+)(?:x(\d+))?$/.exec(word);
-      if (word === "U") return action("U");
+      if (word === "R" || word === "U") return action(word);
       if (!match) {
-        throw new SyntaxError(`Cannot read action "${word}": expected one such as F0, B1, W2x3, BW0 or U`);
+        throw new SyntaxError(`Cannot read action "${word}": expected one such as F0, B1, W2x3, BW0, R or U`);
       }
       return action(match[1] as ActionKind, Number(match[2]), Number(match[3] ?? 1));
     })

@@ -1,6 +1,6 @@
 /** Schedules by name, and the rings that each needs. @module */
 import type { Link } from "../../stages/routes.ts";
-import type { Schedule } from "./action.ts";
+import { action, type Schedule } from "./action.ts";
 import { gpipe } from "./gpipe.ts";
 import { oneForwardOneBackward } from "./one_f_one_b.ts";
 import { type Capacities, simulate, type StageTimes } from "./simulate.ts";
@@ -45,9 +45,14 @@ export function firstMicroBatches(schedule: Schedule, microBatches: number): Sch
   return schedule.map((actions) =>
     actions.flatMap((a) => {
       const count = Math.min(a.count, microBatches - a.microBatch);
-      return a.kind === "U" ? [a] : count > 0 ? [{ ...a, count }] : [];
+      return a.kind === "R" || a.kind === "U" ? [a] : count > 0 ? [{ ...a, count }] : [];
     })
   );
+}
+
+/** The schedule of replicas: each stage adds up its gradients with its like before the update. */
+export function withReduction(schedule: Schedule): Schedule {
+  return schedule.map((actions) => actions.flatMap((a) => a.kind === "U" ? [action("R"), a] : [a]));
 }
 
 /** Whether W runs apart from B. */

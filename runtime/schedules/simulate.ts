@@ -14,6 +14,8 @@ export interface StageTimes {
   readonly F: number;
   readonly B: number;
   readonly W: number;
+  /** Adding up with other replicas. Default: 0. */
+  readonly R?: number;
   /** The update. Default: 0. */
   readonly U?: number;
 }
@@ -125,7 +127,7 @@ export function simulate(schedule: Schedule, options: SimulationOptions = {}): S
     const t = times?.[s] ?? { F: 1, B: 1, W: 1 };
     const [sources, targets] = kind === "F"
       ? [activationsTo[s]!, activationsFrom[s]!]
-      : kind === "U" || kind === "W"
+      : kind === "R" || kind === "U" || kind === "W"
       ? [[], []]
       : [gradientsTo[s]!, gradientsFrom[s]!];
     let start = clock[s]!;
@@ -133,7 +135,7 @@ export function simulate(schedule: Schedule, options: SimulationOptions = {}): S
       if (source.sent[i] === undefined) return `for message ${i} of ${source.name}`;
       start = Math.max(start, source.sent[i]!);
     }
-    const cost = kind === "BW" ? t.B + t.W : kind === "U" ? t.U ?? 0 : t[kind] * count;
+    const cost = kind === "BW" ? t.B + t.W : kind === "R" || kind === "U" ? t[kind] ?? 0 : t[kind] * count;
     let end = start + cost;
     for (const target of targets) {
       const slot = i - target.capacity;

@@ -10,7 +10,7 @@ export class ScheduleError extends Error {
 
 /**
  * Checks that every stage runs each micro-batch's F, then its B, then its W (or both as BW) exactly once, in
- * the order of the micro-batches, and its update last.
+ * the order of the micro-batches, and its update last, with R right before it or not at all.
  *
  * @throws {ScheduleError} naming stage and action
  * @throws {DeadlockError} naming the actions that wait for each other, if `capacities` are given
@@ -34,6 +34,10 @@ function checkStage(actions: readonly Action[], stage: number, microBatches: num
     const { kind, microBatch, count } = action;
     if (kind === "U") {
       if (at !== actions.length - 1) fail(action, "the update comes last");
+      return;
+    }
+    if (kind === "R") {
+      if (at !== actions.length - 2) fail(action, "gradients are added up right before the update");
       return;
     }
     if (kind !== "W" && count !== 1) fail(action, "only W takes several micro-batches");

@@ -30,9 +30,9 @@ export async function startTensorflow(
     description: `tensorflow ${context.version}`,
     tensors,
     captures: true,
-    execute(model, { seed, optimizer, clipping }, capture) {
+    execute(model, { seed, optimizer, clipping, replicas }, capture) {
       if (capture) {
-        return { executor: new CapturedStage(backend, model, seed, optimizer, clipping), tensors };
+        return { executor: new CapturedStage(backend, model, seed, optimizer, clipping, replicas), tensors };
       }
       const random = (step: number, firstSample: number) => eagerSource(backend, { seed, step, firstSample });
       const rule = optimizer && updateRule(optimizer);

@@ -424,7 +424,7 @@ export class Trainer {
   async #lane(shape: BatchShape): Promise<ReadyLane> {
     const coordinator = this.#coordinator;
     await coordinator.start(this.#compiled, shape);
-    if (this.#weights.stale) await coordinator.loadWeights();
+    if (this.#weights.stale || coordinator.apart) await coordinator.loadWeights();
     return await coordinator.lane(shape);
   }
 

@@ -8,7 +8,14 @@ import { sizeOf } from "../../ring/dtype.ts";
 import type { Clipping } from "../../stages/clipping.ts";
 import type { RandomSource } from "../../stages/context.ts";
 import type { LayerCost } from "../../stages/balance.ts";
-import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../stages/executor.ts";
+import type {
+  MicroBatch,
+  OpenSums,
+  ProfileInputs,
+  StageExecutor,
+  Value,
+  Workload,
+} from "../../stages/executor.ts";
 import type { StageWeight } from "../../stages/stage_config.ts";
 import type { UpdateRule, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
@@ -162,6 +169,14 @@ export class EagerStage implements StageExecutor {
       }
       if (!keep) indices.forEach((index) => this.#finish(index));
     });
+  }
+
+  openSums(): OpenSums {
+    return this.#timed(() => this.optimizer.openSums());
+  }
+
+  useSums(values: readonly Float32Array<SharedArrayBuffer>[]): void {
+    this.#timed(() => this.optimizer.useSums(values));
   }
 
   gradientNorm(): number {

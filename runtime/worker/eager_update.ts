@@ -2,8 +2,12 @@
 import { tf } from "../../deps.ts";
 import type { Clipping } from "../../stages/clipping.ts";
 import type { BatchStatistics, RunningStatistics } from "../../stages/context.ts";
+import type { OpenSums } from "../../stages/executor.ts";
 import type { UpdateRule, UpdateScalars } from "../../stages/optimizers.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
+
+/** What is added up of a BatchNorm: mean, its square, variance. */
+const KINDS = 3;
 
 /** What an eager stage adds up over a batch, and its optimizer. */
 export class EagerUpdate {
@@ -11,6 +15,8 @@ export class EagerUpdate {
   readonly #gradients = new Map<number, tf.Tensor>();
   readonly #slots = new Map<number, tf.Tensor[]>();
   #statistics: { layer: RunningStatistics; sums: tf.Tensor[] }[] = [];
+  /** The calls whose statistics were added up last, with their channels. */
+  #known: { layer: RunningStatistics; size: number }[] = [];
   /** The layers' penalty, once its gradients were added. */
   #penalty: number | undefined;
 
@@ -51,6 +57,47 @@ export class EagerUpdate {
       });
     });
     for (const { mean, variance } of statistics) tf.dispose([mean, variance]);
+  }
+
+  /** What was added up: gradients of the trained weights, then the statistics of all calls, one kind after another. */
+  openSums(): OpenSums {
+    const gradients = this.#trained.map(({ position, size }) =>
+      this.#gradients.get(position)?.dataSync() as Float32Array ?? new Float32Array(size)
+    );
+    if (this.#statistics.length > 0) {
+      this.#known = this.#statistics.map(({ layer, sums }) => ({ layer, size: sums[0]!.size }));
+    }
+    const channels = this.#known.reduce((sum, { size }) => sum + size, 0);
+    if (channels === 0) return { values: gradients, close: () => {} };
+    const statistics = new Float32Array(KINDS * channels);
+    let at = 0;
+    for (let kind = 0; kind < KINDS; kind++) {
+      this.#known.forEach(({ size }, call) => {
+        const sums = this.#statistics[call]?.sums;
+        if (sums) statistics.set(sums[kind]!.dataSync(), at);
+        at += size;
+      });
+    }
+    return { values: [...gradients, statistics], close: () => {} };
+  }
+
+  /** Puts the sums of all replicas in place of these. */
+  useSums(values: readonly Float32Array[]): void {
+    this.#trained.forEach(({ position, shape }, i) =>
+      tf.tidy(() => this.setGradient(position, tf.tensor(values[i]!.slice(), shape)))
+    );
+    const statistics = values[this.#trained.length];
+    if (!statistics) return;
+    for (const { sums } of this.#statistics) tf.dispose(sums);
+    let at = 0;
+    const taken = Array.from(
+      { length: KINDS },
+      () => this.#known.map(({ size }) => tf.keep(tf.tensor1d(statistics.slice(at, at += size)))),
+    );
+    this.#statistics = this.#known.map(({ layer }, call) => ({
+      layer,
+      sums: taken.map((kind) => kind[call]!),
+    }));
   }
 
   /** The norm of what was added up, the penalties' gradients included. */
@@ -123,6 +170,12 @@ export class EagerUpdate {
     this.reset();
     for (const slots of this.#slots.values()) tf.dispose(slots);
     this.#slots.clear();
+  }
+
+  get #trained(): { position: number; shape: number[]; size: number }[] {
+    return this.model.weights.flatMap(({ spec, variable }, position) =>
+      spec.trainable ? [{ position, shape: variable.shape, size: variable.val.size }] : []
+    );
   }
 
   /** A gradient as the rule takes it. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { AbortFlag } from "../../ring/abort.ts";
+import type { Group } from "../../ring/group.ts";
 import type { MessageKey } from "../../ring/header.ts";
 import { type RingChannel, type RingCounters, RingReceiver, RingSender } from "../../ring/ring.ts";
 import type { EngineTensors, StageExecutor, Value } from "../../stages/executor.ts";
@@ -70,12 +71,16 @@ export class Interpreter {
   readonly #held = new Map<number, Release[]>();
   #copyMs = 0;
 
-  /** @param clipping where gradients are clipped by their norm */
+  /**
+   * @param clipping where gradients are clipped by their norm
+   * @param sums by which replicas add up
+   */
   constructor(
     readonly executor: StageExecutor,
     readonly tensors: EngineTensors,
     readonly abort: AbortFlag,
     readonly clipping?: NormClipping,
+    readonly sums?: Group,
   ) {}
 
   /** @throws {AbortedError} when another stage failed, or what the executor throws */
@@ -92,6 +97,7 @@ export class Interpreter {
       const busy = this.executor.engineMs;
       this.#copyMs = 0;
       if (action.kind === "U") penalty = this.#update(command.scalars);
+      else if (action.kind === "R") this.executor.reduce?.();
       else if (action.kind === "F") this.#forward(lane, command, action.microBatch, predictions);
       else if (action.kind === "W") this.#weight(action);
       else this.#backward(lane, command, action);
@@ -118,7 +124,7 @@ export class Interpreter {
   }
 
   #waitMs(lane: Lane): number {
-    return lane.waitMs + (this.clipping?.waitMs ?? 0);
+    return lane.waitMs + (this.clipping?.waitMs ?? 0) + (this.sums?.waitMs ?? 0);
   }
 
   #forward(
@@ -130,13 +136,15 @@ export class Interpreter {
     const microBatch = microBatches[index]!;
     const workload = workloads[index]!;
     const key = { step, microBatch: index };
-    const inputs = lane.inputs.map((ring, i) => this.#receive(ring, key, workload.inputs[i]));
-    const targets = lane.targets.map((ring, i) => this.#receive(ring, key, workload.targets[i]));
+    const fed = microBatch.size > 0; // a replica may have no share of a micro-batch
+    const inputs = fed ? lane.inputs.map((ring, i) => this.#receive(ring, key, workload.inputs[i])) : [];
+    const targets = fed ? lane.targets.map((ring, i) => this.#receive(ring, key, workload.targets[i])) : [];
     if (workload.mode === "train") {
       const outputs = this.executor.forward(microBatch, inputs, targets, workload);
       this.#sendAll(lane.outputs, outputs, key);
       return;
     }
+    if (!fed) return;
     const made = this.executor.infer(microBatch, inputs, targets, workload);
     this.#sendAll(lane.outputs, made.slice(0, lane.outputs.length), key);
     made.slice(lane.outputs.length).forEach((value, i) => {

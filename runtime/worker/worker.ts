@@ -1,10 +1,13 @@
 /** One worker: one stage on one device. Answers the coordinator; runs steps through the interpreter. @module */
 import { AbortedError, AbortFlag } from "../../ring/abort.ts";
+import type { Group } from "../../ring/group.ts";
 import { openGroup } from "../../ring/open_group.ts";
 import type { StageExecutor } from "../../stages/executor.ts";
 import { resolveLosses } from "../../stages/losses.ts";
 import { StageModel } from "../../stages/stage_model.ts";
 import { type FailurePlace, portable } from "../errors.ts";
+import { checkWeights } from "./check_weights.ts";
+import { ChainedStage } from "./chained_stage.ts";
 import { NormClipping } from "./norm_clipping.ts";
 import { describeAction, Interpreter, Lane } from "./interpreter.ts";
 import { gaugeStage } from "../gauge.ts";
@@ -18,10 +21,14 @@ let start: WorkerStart;
 let abort: AbortFlag;
 let engine: WorkerEngineHandle;
 let setup: StageSetup;
-let model: StageModel;
+/** One, or one for each segment. */
+let models: StageModel[] = [];
+let chain: ChainedStage | undefined;
 let executor: StageExecutor;
 let interpreter: Interpreter;
 let clipping: NormClipping | undefined;
+/** By which replicas add up. */
+let sums: Group | undefined;
 /** Why the stage runs eagerly though capturing was asked for. */
 let eager: string | undefined;
 const lanes = new Map<number, Lane>();
@@ -32,25 +39,35 @@ async function reply<T>(doing: string, body: () => T | Promise<T>, raise = false
     return { ok: true, value: await body() };
   } catch (error) {
     const aborted = error instanceof AbortedError;
-    if (raise && !aborted) abort.raise(start.stage);
+    if (raise && !aborted) abort.raise(start.worker);
     const action = interpreter?.current;
+    const layer = currentLayer();
     const place: FailurePlace = {
       stage: start.stage,
+      replica: start.replica,
       device: start.device.name,
       step: action ? interpreter.step : -1,
       action: describeAction(action, doing),
       microBatch: action?.microBatch ?? -1,
-      ...(action?.kind === "F" && model?.currentLayer ? { layer: model.currentLayer } : {}),
+      ...(action?.kind === "F" && layer ? { layer } : {}),
     };
     return { ok: false, failure: portable(error, place, aborted) };
   }
 }
 
+/** The layer that computes, or did so last. */
+function currentLayer(): string | undefined {
+  return models[chain?.current ?? 0]?.currentLayer;
+}
+
 /** Makes the executor; a stage that cannot be captured runs eagerly. */
 function makeExecutor(capture: boolean): void {
-  const made = engine.execute(model, setup, capture && engine.captures);
-  executor = made.executor;
-  interpreter = new Interpreter(executor, made.tensors, abort, clipping);
+  const made = models.map((model) => engine.execute(model, setup, capture && engine.captures));
+  const { tensors } = made[0]!;
+  const segments = made.map(({ executor }, i) => ({ config: models[i]!.config, executor }));
+  chain = sums && new ChainedStage(segments, tensors, sums);
+  executor = chain ?? made[0]!.executor;
+  interpreter = new Interpreter(executor, tensors, abort, clipping, sums);
   executor.loadWeights(setup.weights);
 }
 
@@ -62,14 +79,14 @@ function makeClipping({ clipping, norms }: StageSetup): NormClipping | undefined
 
 async function makeModel(): Promise<void> {
   const losses = setup.losses && await resolveLosses(setup.outputs, setup.losses);
-  model = new StageModel(setup.config, losses);
+  models = (setup.config.segments ?? [setup.config]).map((config) => new StageModel(config, losses));
 }
 
 /** Goes over to eager execution, keeping the weights. */
 async function fallBack(error: unknown): Promise<void> {
   if (!(error instanceof Error) || error.name !== "CaptureError") throw error;
-  const layer = model.currentLayer ? `layer "${model.currentLayer}"` : "a layer";
-  eager = `${layer} cannot be captured: it ${error.message}`;
+  const layer = currentLayer();
+  eager = `${layer ? `layer "${layer}"` : "a layer"} cannot be captured: it ${error.message}`;
   executor.storeWeights(setup.weights);
   executor.dispose();
   await makeModel();
@@ -104,6 +121,7 @@ const api: WorkerApi = {
       eager = undefined;
       setup = message;
       clipping = makeClipping(setup);
+      sums = setup.sums && openGroup(setup.sums, start.replica!, abort);
       await makeModel();
       makeExecutor(setup.capture);
     }),
@@ -155,6 +173,8 @@ const api: WorkerApi = {
   loadWeights: () => reply("load weights", () => executor.loadWeights(setup.weights)),
 
   storeWeights: () => reply("store weights", () => executor.storeWeights(setup.weights)),
+
+  weightChecks: () => reply("check weights", () => checkWeights(executor, setup)),
 
   counters: () =>
     reply("counters", () => ({

@@ -14,6 +14,7 @@ import { dense } from "./dense.ts";
 import { registerLinearGradients } from "./linear_gradients.ts";
 import { randomLayers } from "./random_layers.ts";
 import { registerReluGradient } from "./relu_gradient.ts";
+import { moments, syncBatchNormalization } from "./sync_batch_normalization.ts";
 
 let registered = false;
 
@@ -21,7 +22,8 @@ let registered = false;
 export function registerLayers(): void {
   if (registered) return;
   registered = true;
-  for (const layer of [batchNormalization(), conv2d(), dense(), ...randomLayers()]) {
+  const replaced = [batchNormalization(), conv2d(), dense(), ...randomLayers()];
+  for (const layer of [...replaced, moments(), syncBatchNormalization()]) {
     tf.serialization.registerClass(layer as never);
   }
   registerReluGradient();

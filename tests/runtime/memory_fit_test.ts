@@ -60,6 +60,7 @@ function request(batchSize: number, options: Partial<MemoryRequest["options"]>):
       microBatches: 4,
       splitSize: undefined,
       devices,
+      replicas: 1,
       strategy: "pipeline",
       ...options,
     },

@@ -174,7 +174,7 @@ Deno.test("parseSchedule() reads every kind of action, and refuses other words",
   for (const word of ["G0", "F", "F-1", "W0x", "U0", "BWx2", "f0", "F0B0"]) {
     assert.throws(() => parseSchedule(`F0 ${word} U`), {
       name: "SyntaxError",
-      message: `Cannot read action "${word}": expected one such as F0, B1, W2x3, BW0 or U`,
+      message: `Cannot read action "${word}": expected one such as F0, B1, W2x3, BW0, R or U`,
     });
   }
 });

@@ -24,6 +24,7 @@ function lane(
   const plan = {
     shape: { mode: "train", batchSize: 22, inputs: [], targets: [] },
     microBatchSize: 2,
+    shareSize: 2,
     microBatches: 11,
     stages: [
       { index: 0, outputs: [{ to: 1, needsGradient: true }] },
@@ -32,7 +33,7 @@ function lane(
     times: TIMES,
     memory,
   } as unknown as LanePlan;
-  const defaults = { schedule: "zero-bubble", weightBatch: "auto", maxInFlight: undefined };
+  const defaults = { schedule: "zero-bubble", weightBatch: "auto", maxInFlight: undefined, replicas: 1 };
   return new ReadyLane(plan, { options: { ...defaults, ...options } } as unknown as Workloads);
 }
 

@@ -130,6 +130,20 @@ export function copyOut(context: Context, handle: bigint, target: Uint8Array): v
   tf.TF_DeleteTensor(tensor);
 }
 
+/** A tensor's floats where they lie, to be read until `close`; of a tensor on a GPU, copied. */
+export function openFloats(
+  context: Context,
+  handle: bigint,
+  length: number,
+): { values: Float32Array; close(): void } {
+  const { tf } = context;
+  if (length === 0) return { values: new Float32Array(0), close: () => {} };
+  const tensor = resolve(context, handle);
+  const pointer = Deno.UnsafePointer.create(tf.TF_TensorData(tensor));
+  const values = new Float32Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, 4 * length));
+  return { values, close: () => tf.TF_DeleteTensor(tensor) };
+}
+
 /** A tensor's values, copied, as TensorFlow.js wants them: complex numbers interleaved, strings as bytes. */
 export function readHandle(context: Context, handle: bigint): Exclude<HostValues, BigUint64Array> {
   const { tf, c } = context;

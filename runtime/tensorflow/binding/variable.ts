@@ -4,7 +4,7 @@ import { ATTR_BOOL, ATTR_SHAPE, ATTR_STRING, typeAttr } from "./attributes.ts";
 import type { Context } from "./context.ts";
 import { TF_BYTES, toTf } from "./dtypes.ts";
 import { execute } from "./eager.ts";
-import { copyOut, handleFromBytes, type HostValues, newHandle } from "./tensor.ts";
+import { copyOut, handleFromBytes, type HostValues, newHandle, openFloats } from "./tensor.ts";
 
 let created = 0;
 
@@ -66,6 +66,26 @@ export class Variable {
     } finally {
       this.context.tf.TFE_DeleteTensorHandle(value!);
     }
+  }
+
+  /**
+   * The value of a variable of floats, where it lies on a CPU; on a GPU, a copy.
+   *
+   * @returns values that may be read until `close`; the variable may not be updated before
+   */
+  openValues(): { values: Float32Array; close(): void } {
+    const { context } = this;
+    const { tf } = context;
+    const attributes = [typeAttr("dtype", this.dtype)];
+    const [value] = execute(context, "ReadVariableOp", attributes, [this.handle], 1);
+    const { values, close } = openFloats(context, value!, sizeOf(this.shape));
+    return {
+      values,
+      close() {
+        close();
+        tf.TFE_DeleteTensorHandle(value!);
+      },
+    };
   }
 
   /** Frees the value and the handle. */

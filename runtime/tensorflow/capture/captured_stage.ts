@@ -3,11 +3,19 @@ import { tf } from "../../../deps.ts";
 import type { TensorSpec } from "../../../ring/dtype.ts";
 import type { LayerCost } from "../../../stages/balance.ts";
 import type { Clipping } from "../../../stages/clipping.ts";
-import type { MicroBatch, ProfileInputs, StageExecutor, Value, Workload } from "../../../stages/executor.ts";
+import type {
+  MicroBatch,
+  OpenSums,
+  ProfileInputs,
+  StageExecutor,
+  Value,
+  Workload,
+} from "../../../stages/executor.ts";
 import type { OptimizerSpec, UpdateScalars } from "../../../stages/optimizers.ts";
 import type { StageModel } from "../../../stages/stage_model.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
 import type { Context } from "../binding/context.ts";
+import { HandleTensors } from "../binding/engine_tensors.ts";
 import { readHandle } from "../binding/tensor.ts";
 import { Variable } from "../binding/variable.ts";
 import { captureInference } from "./capture_inference.ts";
@@ -50,6 +58,7 @@ export class CapturedStage implements StageExecutor {
     readonly seed: number,
     optimizer: OptimizerSpec | undefined,
     clipping?: Clipping,
+    replicas = 1,
   ) {
     this.#backend = backend;
     const { context } = backend.binding;
@@ -66,11 +75,18 @@ export class CapturedStage implements StageExecutor {
       return accumulator;
     });
     this.#variables = { weights, accumulators, statistics: undefined, statisticsOrder: [] };
-    this.#update = optimizer && new CapturedUpdate(backend, model, this.#variables, optimizer, clipping);
+    this.#update = optimizer &&
+      new CapturedUpdate(backend, model, this.#variables, optimizer, clipping, replicas > 1);
   }
 
   get #context(): Context {
     return this.#backend.binding.context;
+  }
+
+  /** What a step adds up. */
+  get #summed(): Variable[] {
+    const { accumulators, statistics } = this.#variables;
+    return [...accumulators, statistics].filter((variable) => variable !== undefined);
   }
 
   /** What programs read and write. */
@@ -140,6 +156,23 @@ export class CapturedStage implements StageExecutor {
       }
     }
     if (!keep) { for (const index of indices) this.#finish(index); }
+  }
+
+  openSums(): OpenSums {
+    const open = this.#summed.map((variable) => variable.openValues());
+    return { values: open.map(({ values }) => values), close: () => open.forEach((value) => value.close()) };
+  }
+
+  useSums(values: readonly Float32Array<SharedArrayBuffer>[]): void {
+    const tensors = new HandleTensors(this.#context);
+    this.#update!.use(
+      new Map(this.#summed.map((variable, i) => {
+        const { buffer, byteOffset, byteLength } = values[i]!;
+        const spec = { shape: variable.shape, dtype: "float32" as const };
+        const { value } = tensors.receive(spec, new Uint8Array(buffer, byteOffset, byteLength));
+        return [variable, value as bigint];
+      })),
+    );
   }
 
   gradientNorm(): number {

@@ -15,7 +15,7 @@ import { CapturedFunction } from "./captured_function.ts";
 import { TF_FLOAT } from "../binding/dtypes.ts";
 import type { StatisticsCall } from "./program.ts";
 import { GraphRecorder } from "../binding/graph_recorder.ts";
-import type { Argument, GraphTensor } from "../binding/graph_tensor.ts";
+import type { Argument, GraphTensor, Source } from "../binding/graph_tensor.ts";
 import { newHandle, readHandle } from "../binding/tensor.ts";
 import { assignAttributes, Variable } from "../binding/variable.ts";
 
@@ -46,18 +46,25 @@ export class CapturedUpdate {
   /** Slots by position in the stage's weights. */
   readonly slots = new Map<number, Variable[]>();
   readonly #scalars = new Map<string, Argument>();
+  /** What stands for each variable that replicas add up; undefined where there is one replica. */
+  readonly #sums: Map<Variable, Argument> | undefined;
+  /** The sums of all replicas, for this update. */
+  #given = new Map<Argument, bigint>();
   #function: CapturedFunction | undefined;
   #added = "";
   /** Half the sum of squares of each gradient; one for each of `UNITS`. */
   #squares: readonly CapturedFunction[] = [];
 
+  /** @param shared whether gradients and statistics are handed in, as sums over replicas */
   constructor(
     backend: NodeBackend,
     model: StageModel,
     variables: UpdateVariables,
     spec: OptimizerSpec,
     clipping?: Clipping,
+    shared = false,
   ) {
+    this.#sums = shared ? new Map() : undefined;
     this.#backend = backend;
     this.#model = model;
     this.#variables = variables;
@@ -88,17 +95,18 @@ export class CapturedUpdate {
     this.#squares = UNITS.map((unit) => this.#capture("norm", (graph) => this.#halfSquares(graph, unit)));
   }
 
+  /** Hands in the sums of all replicas, by the variables that they stand for; they are freed after the update. */
+  use(sums: ReadonlyMap<Variable, bigint>): void {
+    this.#freeSums();
+    for (const [variable, handle] of sums) this.#given.set(this.#argumentOf(variable), handle);
+  }
+
   /** The norm of the gradients, the penalties' included; where none is trained, 0. */
   norm(): number {
     const { context } = this.#backend.binding;
     let norm = 0;
     for (const [i, f] of this.#squares.entries()) {
-      const [handle] = f.call(BigUint64Array.from(f.inputs, ({ source }) => {
-        if (source.kind !== "variable") {
-          throw new Error(`Function ${f.name} has an input that is no variable`);
-        }
-        return source.variable.handle;
-      }));
+      const [handle] = f.call(BigUint64Array.from(f.inputs, ({ source }) => this.#handleOf(source)));
       const halves = readHandle(context, handle!) as Float32Array;
       context.tf.TFE_DeleteTensorHandle(handle!);
       norm = joinedNorm(Float64Array.from(halves, (half) => Math.sqrt(2 * half))) * UNITS[i]!;
@@ -114,8 +122,9 @@ export class CapturedUpdate {
     const values: Record<string, number> = { ...this.#values(step), scale };
     const temporary: bigint[] = [];
     const inputs = BigUint64Array.from(f.inputs, ({ source }) => {
-      if (source.kind === "variable") return source.variable.handle;
-      const [name] = [...this.#scalars].find(([, argument]) => argument === source)!;
+      const scalar = [...this.#scalars].find(([, argument]) => argument === source);
+      if (!scalar) return this.#handleOf(source);
+      const [name] = scalar;
       const handle = newHandle(context, TF_FLOAT, [], Float32Array.of(values[name]!));
       temporary.push(handle);
       return handle;
@@ -128,15 +137,46 @@ export class CapturedUpdate {
       return value;
     } finally {
       for (const handle of temporary) context.tf.TFE_DeleteTensorHandle(handle);
+      this.#freeSums();
     }
   }
 
   dispose(): void {
+    this.#freeSums();
     this.#function?.dispose();
     for (const f of this.#squares) f.dispose();
     this.#squares = [];
     for (const slots of this.slots.values()) for (const slot of slots) slot.dispose();
     this.slots.clear();
+  }
+
+  #freeSums(): void {
+    const { tf } = this.#backend.binding.context;
+    for (const handle of this.#given.values()) tf.TFE_DeleteTensorHandle(handle);
+    this.#given = new Map();
+  }
+
+  /** What a function is given for an input that is no scalar. */
+  #handleOf(source: Source): bigint {
+    if (source.kind === "variable") return source.variable.handle;
+    const given = source.kind === "argument" ? this.#given.get(source) : undefined;
+    if (given === undefined) throw new Error("Cannot update: the sums of all replicas were not handed in");
+    return given;
+  }
+
+  #argumentOf(variable: Variable): Argument {
+    let argument = this.#sums!.get(variable);
+    if (!argument) {
+      argument = { kind: "argument", label: `sum of ${variable.name}` };
+      this.#sums!.set(variable, argument);
+    }
+    return argument;
+  }
+
+  /** What was added up: on this device, or on all replicas. */
+  #sum(graph: GraphRecorder, variable: Variable): tf.Tensor {
+    if (!this.#sums) return this.#tensor(graph.read(variable));
+    return this.#tensor(graph.input(this.#argumentOf(variable), variable.dtype, variable.shape));
   }
 
   #capture(label: string, body: (graph: GraphRecorder) => GraphTensor[]): CapturedFunction {
@@ -219,7 +259,7 @@ export class CapturedUpdate {
 
   /** A weight's gradient. @param penalty that of the layers' penalties */
   #gradient(graph: GraphRecorder, accumulator: Variable, penalty: tf.Tensor | undefined): tf.Tensor {
-    const sum = this.#tensor(graph.read(accumulator));
+    const sum = this.#sum(graph, accumulator);
     return penalty ? tf.add(sum, penalty) : sum;
   }
 
@@ -319,7 +359,7 @@ export class CapturedUpdate {
     if (!statistics) return;
     const { binding } = this.#backend;
     const tensor = (t: GraphTensor) => this.#tensor(t);
-    const [meanAll, squareAll, withinAll] = tf.split(tensor(graph.read(statistics)), 3);
+    const [meanAll, squareAll, withinAll] = tf.split(this.#sum(graph, statistics), 3);
     // The variance of the batch: that within micro-batches, and that of their means; the latter is 0 for one.
     const varianceAll = tf.add(withinAll!, tf.maximum(tf.sub(squareAll!, tf.square(meanAll!)), 0));
     let at = 0;

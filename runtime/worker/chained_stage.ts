@@ -1,0 +1,289 @@
+/**
+ * A replica's segments as one stage. As soon as the last backward of a segment has run, its gradients go to the
+ * sums of all replicas, while backward goes on with the segment before it. Moments of synchronized BatchNorm are
+ * added up between two segments, and so are their gradients.
+ * @module
+ */
+import type { Group } from "../../ring/group.ts";
+import { joinedNorm } from "../../stages/clipping.ts";
+import type {
+  EngineTensors,
+  MicroBatch,
+  OpenSums,
+  StageExecutor,
+  Value,
+  Workload,
+} from "../../stages/executor.ts";
+import { refKey, type TensorRef } from "../../stages/graph.ts";
+import type { UpdateScalars } from "../../stages/optimizers.ts";
+import { type SumSlots, sumSlots } from "../../stages/replica_config.ts";
+import type { StageConfig } from "../../stages/stage_config.ts";
+import type { StageMemory } from "../../stages/stage_memory.ts";
+import type { LayerCost } from "../../stages/balance.ts";
+import { GradientBuckets } from "./gradient_buckets.ts";
+
+/** One segment. */
+export interface Segment {
+  readonly config: StageConfig;
+  readonly executor: StageExecutor;
+}
+
+/** One micro-batch between its F and its backward. */
+interface InFlight {
+  readonly microBatch: MicroBatch;
+  /** Memory of moments, which tensors use in place. */
+  readonly moments: SharedArrayBuffer[];
+}
+
+/** Executes segments in turn; a `Value` is the engine's. */
+export class ChainedStage implements StageExecutor {
+  engineMs = 0;
+  /** The segment that computes, or did so last. */
+  current = 0;
+  readonly #buckets: GradientBuckets;
+  readonly #slots: SumSlots;
+  readonly #inFlight = new Map<number, InFlight>();
+  /** Tensors on their way from one segment to another, by destination and `refKey`; gradients on their way back. */
+  readonly #values = new Map<string, Value>();
+  /** Whether this replica has had a sample in the present step. */
+  #contributes = false;
+
+  constructor(
+    readonly segments: readonly Segment[],
+    readonly tensors: EngineTensors,
+    readonly group: Group,
+  ) {
+    this.#buckets = new GradientBuckets(group, segments.map(({ executor }) => executor));
+    this.#slots = sumSlots(segments.map(({ config }) => config));
+  }
+
+  prepare(workload: Workload): number {
+    return this.#each((executor, i) => executor.prepare(part(workload, i))).reduce((a, b) => a + b, 0);
+  }
+
+  /** Of one segment: what several take together is not told. */
+  memory(workload: Workload): StageMemory | undefined {
+    const [only, ...others] = this.segments;
+    return others.length > 0 ? undefined : only!.executor.memory?.(part(workload, 0));
+  }
+
+  forward(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    const flight: InFlight = { microBatch, moments: [] };
+    this.#inFlight.set(microBatch.index, flight);
+    if (microBatch.size > 0) this.#contributes = true;
+    const given = { inputs: [...inputs], targets: [...targets] };
+    for (const [i, { config, executor }] of this.segments.entries()) {
+      if (microBatch.size > 0) {
+        const x = this.#inputsOf(config, given.inputs);
+        const y = given.targets.splice(0, config.modelOutputs.length);
+        const made = this.#timed(executor, () => executor.forward(microBatch, x, y, part(workload, i)));
+        config.outputs.forEach(({ ref, to }, k) => this.#values.set(key(to, ref), made[k]!));
+      }
+      for (const { ref, to } of config.outputs) {
+        const slots = this.#slots.moments.get(refKey(ref));
+        if (slots) this.#shareMoments(flight, slots.forward, ref, to);
+      }
+    }
+    return [];
+  }
+
+  backward(index: number): Value[] {
+    const flight = this.#inFlight.get(index);
+    if (!flight) return [];
+    const { microBatch } = flight;
+    for (let i = this.segments.length - 1; i >= 0; i--) {
+      const { config, executor } = this.segments[i]!;
+      const wanted = config.outputs.filter(({ needsGradient }) => needsGradient);
+      for (const { ref, to } of wanted) {
+        const slots = this.#slots.moments.get(refKey(ref));
+        if (slots) this.#shareGradients(flight, slots.backward, ref, to);
+      }
+      if (microBatch.size > 0) {
+        const dys = wanted.map(({ ref, to }) => this.#take(key(to, ref)));
+        const sent = this.#timed(executor, () => executor.backward(index, dys));
+        config.inputs.filter(({ needsGradient }) => needsGradient).forEach(({ ref }, k) =>
+          this.#values.set(key(i, ref), sent[k]!)
+        );
+      }
+      if (microBatch.last) this.#buckets.begin(i, this.#contributes);
+    }
+    this.#inFlight.delete(index);
+    return [];
+  }
+
+  weight(): void {
+    throw new Error("Cannot run W apart from B: a replica's backward is one");
+  }
+
+  /** Waits for the sums of all replicas. */
+  reduce(): void {
+    this.#buckets.finish();
+  }
+
+  openSums(): OpenSums {
+    const open = this.#each((executor) => executor.openSums());
+    return {
+      values: open.flatMap(({ values }) => values),
+      close: () => open.forEach((sums) => sums.close()),
+    };
+  }
+
+  useSums(): void {
+    throw new Error("Cannot give a chain sums: its segments take theirs");
+  }
+
+  gradientNorm(): number {
+    return joinedNorm(this.#each((executor) => executor.gradientNorm()));
+  }
+
+  update(scalars: UpdateScalars, scale?: number): number {
+    const penalty = this.#each((executor) => executor.update(scalars, scale)).reduce((a, b) => a + b, 0);
+    this.#buckets.release();
+    this.#contributes = false;
+    return penalty;
+  }
+
+  infer(
+    microBatch: MicroBatch,
+    inputs: readonly Value[],
+    targets: readonly Value[],
+    workload: Workload,
+  ): Value[] {
+    if (microBatch.size === 0) return [];
+    const given = { inputs: [...inputs], targets: [...targets] };
+    return this.segments.flatMap(({ config, executor }, i) => {
+      const x = this.#inputsOf(config, given.inputs);
+      const y = workload.mode === "predict" ? [] : given.targets.splice(0, config.modelOutputs.length);
+      const made = this.#timed(executor, () => executor.infer(microBatch, x, y, part(workload, i)));
+      config.outputs.forEach(({ ref, to }, k) => this.#values.set(key(to, ref), made[k]!));
+      return made.slice(config.outputs.length);
+    });
+  }
+
+  profile(): Record<string, LayerCost> {
+    throw new Error("Cannot measure the layers of a replica: it is not cut by their cost");
+  }
+
+  takeResults(): Float32Array {
+    let sum = new Float32Array(0);
+    for (const results of this.#each((executor) => executor.takeResults())) {
+      if (results.length === 0) continue;
+      sum = sum.length === 0 ? results.slice() : sum.map((value, i) => value + results[i]!);
+    }
+    return sum;
+  }
+
+  loadWeights(memory: SharedArrayBuffer): void {
+    this.#each((executor) => executor.loadWeights(memory));
+  }
+
+  storeWeights(memory: SharedArrayBuffer): void {
+    this.#each((executor) => executor.storeWeights(memory));
+  }
+
+  reset(): void {
+    for (const value of this.#values.values()) this.tensors.free(value);
+    this.#values.clear();
+    this.#inFlight.clear();
+    this.#contributes = false;
+    this.#each((executor) => executor.reset());
+    this.#buckets.reset();
+  }
+
+  counts(): Record<string, number> {
+    const all = this.#each((executor) => executor.counts());
+    // Segments count what the engine has in all, but for micro-batches in flight.
+    const inFlight = all.reduce((sum, counts) => sum + (counts["inFlight"] ?? 0), this.#inFlight.size);
+    return { ...all[0], inFlight, values: this.#values.size };
+  }
+
+  dispose(): void {
+    this.reset();
+    this.#each((executor) => executor.dispose());
+  }
+
+  /** A segment's inputs: the model's, in order, and what segments before it have made. */
+  #inputsOf({ index, inputs }: StageConfig, given: Value[]): Value[] {
+    return inputs.map(({ ref, modelInput }) =>
+      modelInput === undefined ? this.#take(key(index, ref)) : given.shift()
+    );
+  }
+
+  #take(at: string): Value {
+    const value = this.#values.get(at);
+    this.#values.delete(at);
+    return value;
+  }
+
+  /** Puts the moments of all replicas in place of this one's: each counts by its samples. */
+  #shareMoments(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
+    this.#shared(flight, slot, key(to, ref), ({ size, wholeSize }) => size / (wholeSize ?? size), () => 1);
+  }
+
+  /** Puts the sum of all replicas' gradients in place of this one's: the moments counted by its samples. */
+  #shareGradients(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
+    this.#shared(flight, slot, key(to, ref), () => 1, ({ size, wholeSize }) => size / (wholeSize ?? size));
+  }
+
+  #shared(
+    { microBatch, moments }: InFlight,
+    slot: number,
+    at: string,
+    before: (microBatch: MicroBatch) => number,
+    after: (microBatch: MicroBatch) => number,
+  ): void {
+    const { group, tensors } = this;
+    const length = this.#slots.lengths[slot]!;
+    const bytes = new SharedArrayBuffer(Math.max(64, 4 * length));
+    const values = new Float32Array(bytes, 0, length);
+    let spec;
+    if (microBatch.size > 0) {
+      const own = this.#take(at);
+      spec = tensors.specOf(own);
+      tensors.copyTo(own, new Uint8Array(bytes, 0, 4 * length));
+      tensors.free(own);
+      const weight = before(microBatch);
+      if (weight !== 1) { for (let i = 0; i < length; i++) values[i]! *= weight; }
+    }
+    const sum = group.reduce(slot, length, {
+      read: (from, target) => target.set(values.subarray(from, from + target.length)),
+    }).finish();
+    if (spec) {
+      const weight = after(microBatch);
+      for (let i = 0; i < length; i++) values[i] = sum[i]! * weight;
+      const { value, inPlace } = tensors.receive(spec, new Uint8Array(bytes, 0, 4 * length));
+      if (inPlace) moments.push(bytes); // it must outlive the tensor
+      this.#values.set(at, value);
+    }
+    group.release(slot);
+  }
+
+  #each<T>(f: (executor: StageExecutor, i: number) => T): T[] {
+    return this.segments.map(({ executor }, i) => this.#timed(executor, () => f(executor, i)));
+  }
+
+  /** Counts a segment's time in the engine, which several may share. */
+  #timed<T>(executor: StageExecutor, body: () => T): T {
+    const before = executor.engineMs;
+    this.current = this.segments.findIndex((segment) => segment.executor === executor);
+    try {
+      return body();
+    } finally {
+      this.engineMs += executor.engineMs - before;
+    }
+  }
+}
+
+function key(to: number, ref: TensorRef): string {
+  return `${to} ${refKey(ref)}`;
+}
+
+/** What a segment runs. */
+function part(workload: Workload, segment: number): Workload {
+  return workload.segments?.[segment] ?? workload;
+}
