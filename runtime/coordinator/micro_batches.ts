@@ -43,17 +43,6 @@ export function cutBatch(
   return { microBatchSize, microBatches: Math.ceil(batchSize / microBatchSize) };
 }
 
-/** A replica's share of so many samples: shares differ by at most one sample, the first ones are the larger. */
-export function shareOf(
-  size: number,
-  rank: number,
-  replicas: number,
-): { readonly first: number; readonly count: number } {
-  const least = Math.floor(size / replicas);
-  const more = size % replicas;
-  return { first: rank * least + Math.min(rank, more), count: least + (rank < more ? 1 : 0) };
-}
-
 /** One of several replicas. */
 export interface Replica {
   readonly rank: number;
