@@ -15,7 +15,7 @@
 export { tf } from "./deps.ts";
 export { distribute } from "./runtime/distribute.ts";
 export type { ProgressReport, StepResult } from "./runtime/coordinator/coordinator.ts";
-export type { DistributeOptions, Recut, ResolvedOptions, StrategyName, TailName } from "./runtime/options.ts";
+export type { DistributeOptions, Recut, ResolvedOptions, StrategyName } from "./runtime/options.ts";
 export type { Trainer } from "./runtime/trainer/trainer.ts";
 export type {
   BatchedData,
@@ -33,6 +33,7 @@ export type {
   WorkerDevice,
   WorkerEngine,
 } from "./runtime/protocol.ts";
+export type { Tail } from "./runtime/data/distributed_sampler.ts";
 export type { AlgorithmName } from "./ring/group_channel.ts";
 export type { RingCounters } from "./ring/ring.ts";
 export type { Action, ActionKind } from "./runtime/schedules/action.ts";

@@ -6,6 +6,7 @@ import { allowedCuts } from "../stages/partition.ts";
 import type { ModelGraph } from "../stages/graph.ts";
 import { synchronized } from "../stages/segments.ts";
 import { checkBoolean, checkInteger, checkKeys, checkOneOf, checkTexts, shown } from "./checks.ts";
+import { type Tail, TAILS } from "./data/distributed_sampler.ts";
 import { type AvailableDevices, resolveDevices } from "./devices.ts";
 import { chooseEngine, type EngineName, ENGINES, type TensorflowOptions } from "./engines.ts";
 import type { WorkerDevice, WorkerEngine } from "./protocol.ts";
@@ -21,12 +22,6 @@ export const STRATEGIES = [
 
 /** Name of a strategy. */
 export type StrategyName = "single" | "modelParallel" | "pipeline" | "dataParallel";
-
-/** What becomes of samples at an epoch's end that do not make equal shares. */
-export const TAILS = ["keep", "pad", "drop"] as const satisfies readonly TailName[];
-
-/** Name of a way to treat them. */
-export type TailName = "keep" | "pad" | "drop";
 
 /** Bytes of gradients that are added up at once, unless told otherwise. */
 const BUCKET_BYTES = 25 * 2 ** 20;
@@ -85,7 +80,7 @@ export interface DistributeOptions {
    * count by their samples. `pad`: some of the epoch's first samples come again. `drop`: they are left out.
    * Default: "keep".
    */
-  readonly tail?: TailName;
+  readonly tail?: Tail;
   /** Whether stages are captured as functions; false runs every op by itself. Default: true. */
   readonly capture?: boolean;
   /** Seed of shuffling and of random layers. Default: 0. */
@@ -133,7 +128,7 @@ export interface ResolvedOptions {
   /** Whether BatchNormalization's statistics are those of all replicas. */
   readonly syncBatchNorm: boolean;
   /** Samples that do not make equal shares. */
-  readonly tail: TailName;
+  readonly tail: Tail;
   /** Whether stages are captured. */
   readonly capture: boolean;
   /** Seed of shuffling and of random layers. */

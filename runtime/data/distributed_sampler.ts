@@ -7,13 +7,13 @@ import { checkInteger, checkOneOf } from "../checks.ts";
 import { inOrder, permutation } from "./shuffle.ts";
 
 /** What becomes of the samples beyond a multiple of the replicas. */
-export const TAILS = ["pad", "drop", "keep"] as const;
+export const TAILS = ["pad", "drop", "keep"] as const satisfies readonly Tail[];
 
 /**
  * `pad`: samples from the order's beginning are taken again, so that shares are equal. `drop`: those beyond are left
  * out (PyTorch's `drop_last`). `keep`: the first ranks have one more; right where replicas count by their samples.
  */
-export type Tail = typeof TAILS[number];
+export type Tail = "pad" | "drop" | "keep";
 
 /** What is shared, and how. */
 export interface SamplerOptions {

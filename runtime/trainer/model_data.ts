@@ -23,7 +23,8 @@ export function isBatched(data: unknown): data is BatchedData {
   return data instanceof tf.data.Dataset || isSamples(data);
 }
 
-function isSamples(data: unknown): data is Samples {
+/** Whether they are samples, read one by one. */
+export function isSamples(data: unknown): data is Samples {
   return typeof (data as Samples)?.read === "function" && typeof (data as Samples).length === "number";
 }
 

@@ -14,10 +14,11 @@ import {
 } from "../coordinator/coordinator.ts";
 import { type BatchSource, tensorSource } from "../data/batch_source.ts";
 import type { Forecast, ForecastArgs } from "../cost_model/forecast.ts";
+import { epochLength, type Sharding } from "../data/epoch_order.ts";
 import { FeedAhead } from "./feed_ahead.ts";
 import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
-import { isBatched, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
+import { isBatched, isSamples, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
 import { shown } from "../checks.ts";
 import { type Recut, recutOptions, type ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters } from "../protocol.ts";
@@ -144,12 +145,8 @@ export class Trainer {
     checkFitArgs(args);
     return await this.#exclusively("fit", async (temporary) => {
       this.#requireCompiled();
-      const options = {
-        batchSize: args.batchSize ?? 32,
-        shuffle: args.shuffle ?? true,
-        seed: this.options.seed,
-        accumulate: this.options.accumulate,
-      };
+      const { batchSize = 32, shuffle = true } = args;
+      const options = { batchSize, shuffle, seed: this.options.seed, accumulate: this.options.accumulate };
       let source: BatchSource;
       let validation: BatchSource | undefined;
       if (args.validationData !== undefined) {
@@ -161,7 +158,8 @@ export class Trainer {
             `Cannot use validationSplit ${args.validationSplit} with a dataset or samples: give validationData`,
           );
         }
-        source = await this.#data.batched(x, options, args.batchesPerEpoch);
+        const sharding = this.#sharding(batchSize, isSamples(x) ? x.length : undefined);
+        source = await this.#data.batched(x, { ...options, sharding }, args.batchesPerEpoch);
       } else {
         let trained = this.#data.standardize(x, y as Data, temporary);
         if (args.validationSplit !== undefined && !validation) {
@@ -169,7 +167,8 @@ export class Trainer {
           [trained, kept] = splitTensors(trained, args.validationSplit, temporary);
           validation = await tensorSource(...kept, { ...options, shuffle: false, accumulate: 1 });
         }
-        source = await tensorSource(...trained, options);
+        const sharding = this.#sharding(batchSize, trained[0][0]!.shape[0]!);
+        source = await tensorSource(...trained, { ...options, sharding });
       }
       return await this.#fit(source, validation, args);
     });
@@ -188,7 +187,9 @@ export class Trainer {
     await this.#exclusively("prepare", async () => {
       this.#requireCompiled();
       const { accumulate } = this.options;
-      const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0, accumulate });
+      const sharding = this.#sharding(batchSize, isSamples(data) ? data.length : undefined);
+      const options = { batchSize, shuffle: false, seed: 0, accumulate, sharding };
+      const source = await this.#data.batched(data, options);
       await this.#trainingLane(source);
     });
   }
@@ -218,7 +219,8 @@ export class Trainer {
   ): AsyncGenerator<StepResult, void, void> {
     this.#requireCompiled();
     const { seed, accumulate } = this.options;
-    const source = await this.#data.batched(data, { batchSize, shuffle, seed, accumulate });
+    const sharding = this.#sharding(batchSize, isSamples(data) ? data.length : undefined);
+    const source = await this.#data.batched(data, { batchSize, shuffle, seed, accumulate, sharding });
     const lane = await this.#trainingLane(source);
     for (;;) {
       for await (const { result } of this.#epoch(source, lane, this.#epochs++)) yield result;
@@ -426,6 +428,15 @@ export class Trainer {
     await coordinator.start(this.#compiled, shape);
     if (this.#weights.stale || coordinator.apart) await coordinator.loadWeights();
     return await coordinator.lane(shape);
+  }
+
+  /** How replicas share the samples of an epoch; a dataset's batches come as they are, and are shared in their order. */
+  #sharding(batchSize: number, samples: number | undefined): Sharding | undefined {
+    const { replicas, tail } = this.options;
+    if (replicas === 1 || samples === undefined) return undefined;
+    const length = epochLength(samples, { replicas, microBatchSize: 1, tail });
+    const shape = { mode: "train", batchSize: Math.min(batchSize, length) } as const;
+    return { replicas, tail, microBatchSize: cutBatch(shape, this.options).microBatchSize };
   }
 
   #shape(mode: BatchShape["mode"], { batchSize, joined, inputs, targets }: BatchSource): BatchShape {
