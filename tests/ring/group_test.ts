@@ -47,6 +47,7 @@ for (const algorithm of ALGORITHMS) {
     let held = [begin(0, 0), begin(0, 1)];
     for (let number = 0; number < 4; number++) {
       for (let turn = 0; turn < 3; turn++) for (const sum of held) sum.advance();
+      assert.ok(held.every((sum) => sum.advance()));
       const [holder, other] = number % 2 === 0 ? [0, 1] as const : [1, 0] as const;
       groups[other]!.release(0);
       const next = begin(number + 1, other);
@@ -55,6 +56,23 @@ for (const algorithm of ALGORITHMS) {
       groups[holder]!.release(0);
       const last = begin(number + 1, holder);
       held = holder === 0 ? [last, next] : [next, last];
+    }
+  });
+}
+
+for (const algorithm of ALGORITHMS) {
+  Deno.test(`${algorithm}: reset() forgets what was under way or held, and members sum again`, () => {
+    const groups = open(2, [100, 200], algorithm);
+    const begin = (number: number, slot: number, rank: number) =>
+      groups[rank]!.reduce(slot, 100, contribution("whole", number, rank));
+    for (let number = 0; number < 3; number++) {
+      const held = [begin(number, 0, 0), begin(number, 0, 1)];
+      for (let turn = 0; turn < 3; turn++) for (const sum of held) sum.advance();
+      assert.ok(held.every((sum) => sum.advance()));
+      checkSum("whole", number, 2, held[number % 2]!.finish());
+      groups[0]!.release(0); // the other one holds it still
+      begin(9, 1, number % 2).advance(); // the other one never comes
+      for (const group of groups) group.reset();
     }
   });
 }

@@ -22,8 +22,6 @@ export interface MemberTask {
   readonly values: Values;
   /** Sleeps now and then, and finishes and releases in another order than the others: drawn from this seed. */
   readonly seed?: number;
-  /** Forgets what an aborted run has left before the first round, once all members have said "started". */
-  readonly reset?: boolean;
 }
 
 /** What a member answers with, after the word that it has started. */
@@ -85,7 +83,6 @@ function shuffled<T>(values: readonly T[], random: () => number): T[] {
 port.onmessage = ({ data: task }) => {
   const random = draws((task.seed ?? 0) * 64 + task.rank);
   const group = openGroup(task.channel, task.rank, new AbortFlag(task.abort));
-  if (task.reset) group.reset();
   port.postMessage("started");
   const hashes: number[] = [];
   try {
