@@ -66,14 +66,37 @@ for (const algorithm of ALGORITHMS) {
     const begin = (number: number, slot: number, rank: number) =>
       groups[rank]!.reduce(slot, 100, contribution("whole", number, rank));
     for (let number = 0; number < 3; number++) {
-      const held = [begin(number, 0, 0), begin(number, 0, 1)];
+      const held = [0, 1].map((slot) => [begin(number, slot, 0), begin(number, slot, 1)]).flat();
       for (let turn = 0; turn < 3; turn++) for (const sum of held) sum.advance();
-      assert.ok(held.every((sum) => sum.advance()));
-      checkSum("whole", number, 2, held[number % 2]!.finish());
-      groups[0]!.release(0); // the other one holds it still
-      begin(9, 1, number % 2).advance(); // the other one never comes
+      const early = number % 2;
+      groups[early]!.release(0);
+      const next = begin(number + 1, 0, early);
+      for (let turn = 0; turn < 3; turn++) assert.equal(next.advance(), false);
+      for (const sum of held) {
+        assert.ok(sum.advance());
+        checkSum("whole", number, 2, sum.finish()); // the one that is still held among them
+      }
       for (const group of groups) group.reset();
     }
+    for (let number = 0; number < 3; number++) {
+      const sums = [begin(number, 0, 0), begin(number, 0, 1)];
+      for (let turn = 0; turn < 3; turn++) for (const sum of sums) sum.advance();
+      for (const [rank, sum] of sums.entries()) {
+        assert.ok(sum.advance());
+        checkSum("whole", number, 2, sum.finish());
+        groups[rank]!.release(0);
+      }
+    }
+  });
+
+  Deno.test(`${algorithm}: whichever sum is asked for, those before it go on`, () => {
+    const groups = open(2, [100, 100], algorithm);
+    const begin = (slot: number) =>
+      groups.map((group) => group.reduce(slot, 100, contribution("whole", slot, group.rank)));
+    const [first, second] = [begin(0), begin(1)];
+    for (let turn = 0; turn < 3; turn++) for (const sum of second) sum.advance();
+    for (const group of groups) group.release(0); // which a sum that is not whole refuses
+    checkSum("whole", 0, 2, first[0]!.finish());
   });
 }
 
