@@ -21,13 +21,12 @@ async function main(args: string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const progress = createProgress({ total: TOTAL + (options.torch ? TORCH : 0) });
+  const total = TOTAL + (options.torch ? TORCH : 0);
+  const progress = createProgress({ total });
   const interrupt = onInterrupt(progress);
   try {
     // Loaded after the first line of progress is out.
-    const { benchDevices } = await import("./devices.ts");
-    const devices = benchDevices(options.devices);
-    if (options.command === "resnet50") {
+    if (options.command !== "convolutions") {
       const { checkPlaces } = await import("./report/write.ts");
       await checkPlaces(options.output, options.json);
     }
@@ -35,6 +34,12 @@ async function main(args: string[]): Promise<number> {
       const { checkTorch } = await import("./peers/torch.ts");
       await checkTorch(options.torch);
     }
+    if (options.command === "allreduce") {
+      const { runAllreduce } = await import("./allreduce/run.ts");
+      return await runAllreduce(options, progress, total, interrupt.raised);
+    }
+    const { benchDevices } = await import("./devices.ts");
+    const devices = benchDevices(options.devices);
     const { fetchEngine } = await import("../cli/fetch_engine.ts");
     await fetchEngine(options.engine, progress);
     if (options.command === "convolutions") {

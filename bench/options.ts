@@ -9,7 +9,7 @@ export const BENCH_STRATEGIES = ["single", "modelParallel", "pipeline"] as const
 export type BenchStrategy = typeof BENCH_STRATEGIES[number];
 
 /** What can be measured. */
-export const COMMANDS = ["resnet50", "convolutions"] as const;
+export const COMMANDS = ["resnet50", "convolutions", "allreduce"] as const;
 
 /** Name of a measurement. */
 export type BenchCommand = typeof COMMANDS[number];
@@ -32,6 +32,10 @@ export interface BenchOptions {
   readonly json: string | undefined;
   /** Python with torch, for the peers. */
   readonly torch: string | undefined;
+  /** Numbers of workers among which sums are timed. */
+  readonly workers: readonly number[];
+  /** Bytes that each of them contributes. */
+  readonly bytes: readonly number[];
   readonly help: boolean;
 }
 
@@ -50,6 +54,8 @@ const OPTIONS = {
   output: { type: "string", default: "bench-results" },
   json: { type: "string" },
   torch: { type: "string" },
+  workers: { type: "string", default: "2,3,4,6,8" },
+  bytes: { type: "string", default: "4e3,4e4,4e5,4e6,4e7,1e8,4e8" },
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
@@ -59,6 +65,8 @@ export const HELP = `Trains ResNet50 with every strategy on this machine's devic
 Usage: deno task bench [resnet50] [options]
        deno task bench convolutions [--size N] [--batch N] [--engine NAME]
                                 each way in which ResNet50's convolutions can run, for N samples (4)
+       deno task bench allreduce [--workers A,B] [--bytes A,B] [--steps N] [--torch PYTHON]
+                                sums between workers: ring, parameter server, memcpy, and PyTorch's gloo
 
   --size N             images of N x N pixels (128, as published)
   --batch N            samples in an optimizer step (32; with --full 120)
@@ -74,7 +82,10 @@ Usage: deno task bench [resnet50] [options]
   --full               the published setting: batch 120, 1000 classes, mean squared error
   --output DIR         where results.json, report.html and the plots go (bench-results)
   --json FILE          a copy of results.json
-  --torch PYTHON       a Python with torch: its single-thread and pipelined training run in the same rounds
+  --torch PYTHON       a Python with torch: its single-thread and pipelined training, or its all_reduce over
+                       gloo, run in the same rounds
+  --workers A,B        numbers of workers among which sums are timed (2,3,4,6,8)
+  --bytes A,B          bytes that each of them contributes (4e3,4e4,4e5,4e6,4e7,1e8,4e8)
   --help
 
 Results go to standard output, progress to standard error. Exit code 0: all went well.
@@ -125,6 +136,8 @@ export function readOptions(args: string[]): BenchOptions {
     output: values.output,
     json: values.json,
     torch: values.torch,
+    workers: integers("workers", values.workers, 2),
+    bytes: integers("bytes", values.bytes, 4, 4),
     help: values.help,
   };
 }
@@ -147,6 +160,19 @@ function integer(name: string, text: string, least: number): number {
     throw new RangeError(`Cannot use --${name} ${text}: expected an integer >= ${least}`);
   }
   return value;
+}
+
+function integers(name: string, text: string, least: number, unit = 1): number[] {
+  const values = list(text).map(Number);
+  if (values.length === 0 || !values.every((value) => value >= least && Number.isSafeInteger(value / unit))) {
+    const kind = unit === 1 ? "integers" : `multiples of ${unit}`;
+    throw new RangeError(`Cannot use --${name} "${text}": expected ${kind} >= ${least}, such as ${
+      OPTIONS[
+        name as "workers" | "bytes"
+      ].default
+    }`);
+  }
+  return [...new Set(values)].sort((a, b) => a - b);
 }
 
 function someOf<T extends string>(name: string, text: string, allowed: readonly T[]): T[] {

@@ -1,5 +1,6 @@
 /** What the benchmark measures: the shape of `results.json`. @module */
 
+import type { AllreduceResults } from "./allreduce/results.ts";
 import type { MachineInfo } from "../runtime/machine/machine.ts";
 
 /** What is measured of everything that takes part, over interleaved rounds. */
@@ -186,6 +187,8 @@ export interface BenchResults {
   readonly date: string;
   readonly resnet50?: Resnet50Results;
   readonly unet?: UnetResults;
+  /** Sums among workers. */
+  readonly allreduce?: AllreduceResults;
 }
 
 /** An image that was held out, with its masks, row-major. */

@@ -3,6 +3,7 @@ import type { Progress } from "../../cli/progress.ts";
 import { allowedCores } from "../../runtime/machine/machine.ts";
 import { median } from "../contestant.ts";
 import { GlooPeer } from "../peers/gloo.ts";
+import { bytesName } from "./words.ts";
 import { type CaseGroup, freeMemory, planCases } from "./cases.ts";
 import { Members } from "./members.ts";
 import type { AllreduceCase, AllreduceResults, AllreduceTiming, ContestantName } from "./results.ts";
@@ -22,36 +23,56 @@ export interface AllreduceOptions {
 const ROUND_SECONDS = 0.02;
 const MOST_REPETITIONS = 2000;
 
+/** What a case costs beside its bytes, in bytes: for the progress. */
+const CASE = 3e7;
+
 /** Runs one contestant; answers with the seconds of one repetition. */
 type Run = (bytes: number, repetitions: number) => Promise<number>;
+
+/** What was measured, and what ended it before its time. */
+export interface AllreduceOutcome {
+  readonly results: AllreduceResults;
+  readonly failure?: unknown;
+}
 
 /**
  * Measures every case that fits in memory.
  *
  * @param weight of all of it in the progress
  * @param stopped asked after every round: what is measured so far is kept
+ * @throws {Error} what went wrong before a first round was whole
  */
 export async function measureAllreduce(
   options: AllreduceOptions,
   progress: Progress,
   weight: number,
   stopped: () => boolean,
-): Promise<AllreduceResults> {
+): Promise<AllreduceOutcome> {
   const { workers, bytes, rounds, torch } = options;
   const cores = allowedCores();
   const { groups, skipped } = planCases(workers, bytes, freeMemory(), torch !== undefined);
   for (const one of skipped) {
-    progress.log(`Left out: ${one.bytes / 1e6} MB between ${one.workers} workers ${one.reason}`);
+    progress.log(`Left out: ${bytesName(one.bytes)} between ${one.workers} workers ${one.reason}`);
+  }
+  if (groups.length === 0) {
+    throw new Error("Cannot measure: nothing of what is asked for fits in memory; give smaller --bytes");
   }
   const cases: AllreduceCase[] = [];
-  const cost = (group: CaseGroup) => group.workers * group.sizes.reduce((sum, size) => sum + size, 1e7);
-  const total = groups.reduce((sum, group) => sum + cost(group), 0);
-  for (const group of groups) {
-    if (stopped()) break;
-    progress.phase(`${group.workers} workers`, weight * cost(group) / total);
-    await measureGroup(group, { rounds, torch, cores }, progress, stopped, (one) => cases.push(one));
+  const total = groups.reduce((sum, group) => sum + costOf(group), 0);
+  let failure: unknown;
+  try {
+    for (const group of groups) {
+      if (stopped()) break;
+      progress.phase(`${group.workers} workers`, weight * costOf(group) / total);
+      await measureGroup(group, { rounds, torch, cores }, progress, stopped, (one) => cases.push(one));
+    }
+  } catch (error) {
+    failure = error;
   }
-  return { settings: { rounds, cores: cores.length }, cases, skipped };
+  if (cases.length === 0) {
+    throw failure ?? new Error("Interrupted before a round was whole: nothing was measured");
+  }
+  return { results: { settings: { rounds, cores: cores.length }, cases, skipped }, failure };
 }
 
 async function measureGroup(
@@ -72,10 +93,14 @@ async function measureGroup(
   ];
   if (gloo) runs.push(["gloo", (bytes, repetitions) => gloo.run(bytes, repetitions)]);
 
-  const done = (size: number) => sizes.slice(0, size).reduce((sum, bytes) => sum + bytes, 0);
   for (const [i, bytes] of sizes.entries()) {
-    const at = (round: number) =>
-      progress.tick((done(i) + bytes * (round + 1) / (rounds + 1)) / done(sizes.length), sizeName(bytes));
+    const before = costOf({ workers, sizes: sizes.slice(0, i) });
+    const at = (share: number) =>
+      progress.tick(
+        (before + costOf({ workers, sizes: [bytes] }) * share) / costOf({ workers, sizes }),
+        bytesName(bytes),
+      );
+    at(0);
     const repetitions = new Map<ContestantName, number>();
     for (const [name, run] of runs) {
       if (stopped()) return;
@@ -83,7 +108,7 @@ async function measureGroup(
     }
     const seconds = new Map(runs.map(([name]) => [name, [] as number[]]));
     for (let round = 0; round < rounds && !stopped(); round++) {
-      at(round);
+      at((round + 1) / (rounds + 1));
       // Each begins a round in its turn: what runs first finds other caches than what runs last.
       for (let turn = 0; turn < runs.length; turn++) {
         const [name, run] = runs[(round + turn) % runs.length]!;
@@ -92,6 +117,11 @@ async function measureGroup(
     }
     if (seconds.get("ring")!.length > 0) keep(caseOf(workers, bytes, seconds));
   }
+}
+
+/** In proportion to the time that it takes. */
+function costOf({ workers, sizes }: CaseGroup): number {
+  return workers * sizes.reduce((sum, size) => sum + size + CASE, 0);
 }
 
 /** Repetitions that make a round. The first run, which finds cold memory, does not count. */
@@ -117,12 +147,4 @@ export function caseOf(
     if (name !== "ring") ringSpeedup[name] = median(rounds.map((s, i) => s / ring[i]!));
   }
   return { workers, bytes, timings, ringSpeedup };
-}
-
-/** "4 kB", "100 MB" */
-export function sizeName(bytes: number): string {
-  for (const [unit, name] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]] as const) {
-    if (bytes >= unit) return `${Number((bytes / unit).toPrecision(3))} ${name}`;
-  }
-  return `${bytes} B`;
 }

@@ -1,6 +1,7 @@
 /** The comparisons as one self-contained page. @module */
 import { html, raw } from "../deps.ts";
 import type { BenchResults } from "../results.ts";
+import { allreduceSection } from "./allreduce_section.ts";
 import { type Column, NOTHING, signed } from "./columns.ts";
 import { type Comparison, comparisonsOf } from "./comparisons.ts";
 import { type CutsTable, cutText } from "./cuts.ts";
@@ -12,7 +13,7 @@ import type { Row } from "./rows.ts";
 /** A plot of the page. */
 export interface Plot {
   /** Whose it is. */
-  readonly comparison: Comparison["key"];
+  readonly comparison: Comparison["key"] | "allreduce";
   readonly title: string;
   /** Trusted: goes into the page as it is. */
   readonly svg: string;
@@ -44,6 +45,8 @@ export function reportHtml(
   examples: readonly ExampleImages[] = [],
 ): string {
   const comparisons = comparisonsOf(results);
+  const nothing = comparisons.length === 0 && !results.allreduce;
+  const ofAllreduce = (plot: Plot) => plot.comparison === "allreduce";
   const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
   const page = html`
     <!DOCTYPE html>
@@ -58,12 +61,13 @@ export function reportHtml(
       <body>
         <header>
           <h1>Training on several devices, compared</h1>
-          ${comparisons.length === 0 ? html`<p class="quiet">Nothing was measured.</p>` : ""}
+          ${nothing ? html`<p class="quiet">Nothing was measured.</p>` : ""}
         </header>
         <main>
           ${whereSection(results)}
           ${comparisons.map((comparison) => comparisonSection(comparison, comparisons, plots, examples))}
-          ${readingSection(comparisons)}
+          ${[allreduceSection(results.allreduce), plots.filter(ofAllreduce).map(plotSection)]}
+          ${comparisons.length > 0 || nothing ? readingSection(comparisons) : ""}
         </main>
       </body>
     </html>

@@ -1,6 +1,8 @@
 /** Writes a report: the results as JSON, the page, and each plot as a file of its own. @module */
 import { dirname, join } from "node:path";
+import type { AllreduceResults } from "../allreduce/results.ts";
 import type { BenchResults, ReportExtras, Timeline } from "../results.ts";
+import { sizesPlot, workersPlot } from "./allreduce_plots.ts";
 import { standalone } from "./chart.ts";
 import { type Comparison, comparisonsOf } from "./comparisons.ts";
 import { cutsCsv } from "./cuts.ts";
@@ -41,6 +43,7 @@ export async function writeReport(
   for (const comparison of comparisonsOf(results)) {
     plots.push(...await drawAll(comparison, extras.timelines?.[comparison.key] ?? []));
   }
+  if (results.allreduce?.cases.length) plots.push(...await drawAllreduce(results.allreduce));
   const html = join(directory, "report.html");
   await writeWhole(html, reportHtml(results, plots, await encodeExamples(extras.examples ?? [])));
   const paths = plots.map(({ file }) => join(directory, file));
@@ -122,6 +125,22 @@ async function drawAll(
     });
   }
   return plots;
+}
+
+async function drawAllreduce(results: AllreduceResults): Promise<(Plot & { file: string })[]> {
+  return [{
+    comparison: "allreduce",
+    file: "allreduce-workers.svg",
+    title: "Ring against parameter server",
+    svg: await workersPlot(results),
+    caption: "One server sums what all others hand over; around a ring, each sums a share.",
+  }, {
+    comparison: "allreduce",
+    file: "allreduce-sizes.svg",
+    title: "Speed of sums",
+    svg: await sizesPlot(results),
+    caption: "Short sums take as long as it takes to await each other; long ones what memory takes.",
+  }];
 }
 
 async function writeWhole(path: string, text: string): Promise<void> {

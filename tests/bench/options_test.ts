@@ -1,6 +1,6 @@
 /** The benchmark's command line: defaults as documented, and bad values refused before any work. */
 import assert from "node:assert/strict";
-import { BENCH_STRATEGIES, HELP, readOptions } from "../../bench/options.ts";
+import { BENCH_STRATEGIES, COMMANDS, HELP, readOptions } from "../../bench/options.ts";
 import { SCHEDULES } from "../../runtime/schedules/schedules.ts";
 
 Deno.test("without options the published sizes are run with every strategy", () => {
@@ -19,6 +19,8 @@ Deno.test("without options the published sizes are run with every strategy", () 
     output: "bench-results",
     json: undefined,
     torch: undefined,
+    workers: [2, 3, 4, 6, 8],
+    bytes: [4e3, 4e4, 4e5, 4e6, 4e7, 1e8, 4e8],
     help: false,
   });
 });
@@ -43,7 +45,7 @@ Deno.test("lists are read without spaces and repetitions", () => {
 
 for (
   const [args, message] of [
-    [["u-net"], /Cannot run "u-net": expected one of resnet50, convolutions/],
+    [["u-net"], /Cannot run "u-net": expected one of resnet50, convolutions, allreduce/],
     [["resnet50", "more"], /Cannot run "resnet50 more"/],
     [["--size", "0"], /Cannot use --size 0: expected an integer >= 1/],
     [["--batch", "many"], /Cannot use --batch many/],
@@ -54,6 +56,10 @@ for (
     [["--strategies", ","], /Cannot use --strategies ",": expected some of single/],
     [["--schedule", "2f2b"], /Cannot use --schedule 2f2b: expected some of gpipe,1f1b,zero-bubble/],
     [["--schedule", ""], /Cannot use --schedule ""/],
+    [["allreduce", "--workers", "1"], /Cannot use --workers "1": expected integers >= 2, such as 2,3,4,6,8/],
+    [["allreduce", "--workers", ""], /Cannot use --workers ""/],
+    [["allreduce", "--bytes", "4e3,6"], /Cannot use --bytes "4e3,6": expected multiples of 4 >= 4/],
+    [["allreduce", "--bytes", "many"], /Cannot use --bytes "many"/],
     [["--learning-rate", "1"], /--learning-rate.*see --help/],
     [["--size"], /--size.*see --help/],
   ] as [string[], RegExp][]
@@ -72,8 +78,24 @@ Deno.test("convolutions are of a micro-batch: 4 samples, or what --batch says", 
   assert.equal(readOptions(["convolutions", "--batch", "2"]).batch, 2);
 });
 
+Deno.test("sums are measured between as many workers and of as many bytes as are named, ascending", () => {
+  const { command, workers, bytes } = readOptions(["allreduce", "--workers", "4,2,4", "--bytes", "1e8, 4"]);
+  assert.deepEqual([command, workers, bytes], ["allreduce", [2, 4], [4, 1e8]]);
+});
+
 Deno.test("the help text names every option and value", () => {
-  for (const name of [...BENCH_STRATEGIES, ...SCHEDULES, "--json", "--torch", "--output", "convolutions"]) {
+  for (
+    const name of [
+      ...BENCH_STRATEGIES,
+      ...SCHEDULES,
+      "--json",
+      "--torch",
+      "--output",
+      ...COMMANDS,
+      "--workers",
+      "--bytes",
+    ]
+  ) {
     assert.ok(HELP.includes(name), name);
   }
 });

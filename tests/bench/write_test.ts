@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { checkTorch } from "../../bench/peers/torch.ts";
 import { checkPlaces, writeReport } from "../../bench/report/write.ts";
+import { allreduceResults } from "./allreduce_fixture.ts";
 import { EXAMPLE, RESULTS, timeline, UNET } from "./fixtures.ts";
 
 async function within(work: (directory: string) => Promise<void>): Promise<void> {
@@ -46,6 +47,21 @@ Deno.test("writeReport() writes results.json so that it reads back equal, in its
     ]);
     assert.deepEqual(Object.keys(read.resnet50.pipeline), ["gpipe", "1f1b", "interleaved", "zero-bubble"]);
     assert.equal(typeof read.resnet50.pipeline.gpipe.gainPercent, "number");
+  }));
+
+Deno.test("writeReport() draws sums between workers twice: as workers grow, and as sums grow", () =>
+  within(async (directory) => {
+    const { machine, engine, date } = RESULTS;
+    await writeReport({ machine, engine, date, allreduce: allreduceResults() }, {}, directory);
+    assert.deepEqual(namesIn(directory), [
+      "allreduce-sizes.svg",
+      "allreduce-workers.svg",
+      "report.html",
+      "results.json",
+    ]);
+    const read = JSON.parse(await Deno.readTextFile(join(directory, "results.json")));
+    assert.deepEqual(Object.keys(read.allreduce), ["settings", "cases", "skipped"]);
+    assert.deepEqual(read.allreduce, allreduceResults());
   }));
 
 Deno.test("writeReport() writes the JSON where it is told to", () =>
