@@ -38,6 +38,7 @@ export type { AlgorithmName } from "./ring/group_channel.ts";
 export type { RingCounters } from "./ring/ring.ts";
 export type { Action, ActionKind } from "./runtime/schedules/action.ts";
 export type { LibraryPaths } from "./runtime/tensorflow/library/library.ts";
+export { formatPlan, type Plan, type RoutePlan, type StagePlan } from "./runtime/plan.ts";
 export { StageError } from "./runtime/errors.ts";
 export type { EngineName, TensorflowOptions } from "./runtime/engines.ts";
 export type { ScheduleName } from "./runtime/schedules/schedules.ts";

@@ -25,7 +25,7 @@ import {
 } from "../cost_model/forecast.ts";
 import { choosePartition } from "./choose_partition.ts";
 import { cannotStart, withWasm } from "../engines.ts";
-import { isEngineFailure } from "../errors.ts";
+import { describePlace, isEngineFailure } from "../errors.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
@@ -33,6 +33,7 @@ import { fewestInFlight, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, shareOf, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
 import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
+import { type Plan, routePlans, stagePlan } from "../plan.ts";
 import { profileModel } from "./profile_model.ts";
 import { ReadyLane } from "./ready_lane.ts";
 import { StageWorkers } from "./stage_workers.ts";
@@ -233,7 +234,7 @@ export class Coordinator {
         mode: shape.mode,
         specs: this.#workloads.specs(shape, shareSize),
         targets: withBatch(shape.targets, shareSize),
-        capacities: lane.capacities(),
+        capacities: lane.rings,
         feedCapacity: 2 * microBatches, // the batch that runs and the next one
       }));
     lane.open(rings, this.#workers.abort);
@@ -344,6 +345,23 @@ export class Coordinator {
     const { replicas } = this.options;
     const sums = this.#sums?.memory.buffer.byteLength ?? 0;
     return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.ringBytes, replicas * weights + sums);
+  }
+
+  /** What runs where for a way of training. */
+  plan({ plan, rings }: ReadyLane): Plan {
+    const { shape, microBatches, microBatchSize, shareSize } = plan;
+    const { devices, replicas } = this.options;
+    const count = this.#stages.length;
+    return {
+      microBatches,
+      microBatchSize,
+      stages: devices.map(({ name }, worker) => {
+        const replica = replicas > 1 ? Math.floor(worker / count) : undefined;
+        const stage = worker % count;
+        return stagePlan(this.#stages[stage]!, describePlace({ stage, replica }).toLowerCase(), name);
+      }),
+      routes: routePlans(this.#stages, this.#workloads.specs(shape, shareSize), rings),
+    };
   }
 
   /** Counters of every stage. */

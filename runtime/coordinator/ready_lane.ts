@@ -44,6 +44,7 @@ export class ReadyLane {
   /** One per replica. */
   #rings: readonly LaneRings[] = [];
   #senders: RingSender[][] = [];
+  #capacities: Capacities | undefined;
   #fed = 0;
   #run = 0;
 
@@ -81,6 +82,11 @@ export class ReadyLane {
   /** Number of the lane. */
   get id(): number {
     return this.#rings[0]!.id;
+  }
+
+  /** Slots of the rings between stages, by link. */
+  get rings(): Capacities {
+    return this.#capacities ??= this.capacities();
   }
 
   /** Bytes of all rings. */

@@ -21,6 +21,7 @@ import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
 import { isBatched, isSamples, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
 import { shown } from "../checks.ts";
 import { type Recut, recutOptions, type ResolvedOptions } from "../options.ts";
+import type { Plan } from "../plan.ts";
 import type { Prediction, StageCounters } from "../protocol.ts";
 import type { ReadyLane } from "../coordinator/ready_lane.ts";
 import {
@@ -46,6 +47,7 @@ export class Trainer {
   #compiled: CompiledSpec | undefined;
   #iteration = 0;
   #epochs = 0;
+  #planned: Plan | undefined;
   #busy = false;
   #disposed = false;
   /** Whether steps tell what each stage did when. */
@@ -95,6 +97,17 @@ export class Trainer {
   /** Layers that begin each stage after the first; empty before the first step. */
   get partition(): string[] {
     return this.#coordinator.cutLayers;
+  }
+
+  /**
+   * What runs on which device, and which tensors go from which stage to which, for the data that was trained on last
+   * or that `prepare` was given. `formatPlan` makes text of it.
+   */
+  get plan(): Plan {
+    if (!this.#planned) {
+      throw new Error("Cannot show the plan before the stages are up: call prepare(data) first");
+    }
+    return this.#planned;
   }
 
   /** Names of what `fit` and `evaluate` report. */
@@ -419,7 +432,9 @@ export class Trainer {
   async #trainingLane(source: BatchSource): Promise<ReadyLane> {
     const shape = this.#shape("train", source);
     cutBatch(shape, this.options); // before workers start
-    return await this.#lane(shape);
+    const lane = await this.#lane(shape);
+    this.#planned = this.#coordinator.plan(lane);
+    return lane;
   }
 
   /** Brings the stages up and opens a lane. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { tf } from "../../deps.ts";
 import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
+import { formatPlan } from "../../runtime/plan.ts";
 import { SCHEDULES } from "../../runtime/schedules/schedules.ts";
 import { modelGraph } from "../../stages/graph.ts";
 import { allowedCuts, type PartitionSpec } from "../../stages/partition.ts";
@@ -243,3 +244,33 @@ Deno.test(
     );
   },
 );
+
+Deno.test("the plan names every stage, every route and its rings", needsTensorflow, async () => {
+  const model = smallUnet();
+  const options = { engine: "tensorflow", partition: ["b", "d"], microBatches: 2 } as const;
+  await using trainer = await distribute(model, {
+    strategy: "pipeline",
+    devices: DEVICES.slice(0, 3),
+    ...options,
+  });
+  trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+  assert.throws(() => trainer.plan, /Cannot show the plan before the stages are up/);
+  await trainer.trainOnBatch(UNET.x, UNET.y);
+  assert.deepEqual(trainer.plan.routes.map(({ tensor, from, to }) => [tensor, from, to]), [
+    ["a", 0, 1],
+    ["a", 0, 2],
+    ["join1", 1, 2],
+  ]);
+  assert.equal(
+    formatPlan(trainer.plan),
+    [
+      "2 micro-batches of 3 samples",
+      "stage 0 on cpu:0: 1 layers, a to a, 0.228 kB of weights",
+      "stage 1 on cpu:1: 4 layers, b to join1, 1.04 kB of weights",
+      "stage 2 on cpu:0: 4 layers, d to e, 1.1 kB of weights",
+      "stage 0 to 1: a [3, 8, 8, 3], 2.3 kB, 2 slots, gradient back in 2",
+      "stage 0 to 2 (skip): a [3, 8, 8, 3], 2.3 kB, 2 slots, gradient back in 2",
+      "stage 1 to 2: join1 [3, 4, 4, 8], 1.54 kB, 2 slots, gradient back in 2",
+    ].join("\n"),
+  );
+});
