@@ -25,6 +25,7 @@ export interface StagePlan {
 export interface RoutePlan {
   /** The layer that makes it. */
   readonly tensor: string;
+  /** The stage that makes it. */
   readonly from: number;
   /** A later stage; not the next one for a skip. */
   readonly to: number;
@@ -40,11 +41,13 @@ export interface RoutePlan {
 
 /** What runs where. */
 export interface Plan {
-  /** Micro-batches that a batch is cut into, and the samples in each. */
+  /** Micro-batches that a batch is cut into. */
   readonly microBatches: number;
+  /** Samples in each. */
   readonly microBatchSize: number;
   /** One per device. */
   readonly stages: readonly StagePlan[];
+  /** Every tensor that goes from one stage to another. */
   readonly routes: readonly RoutePlan[];
 }
 
