@@ -6,7 +6,7 @@ Every process has one thread and is bound to one core. Reads lines from standard
 as many bytes and prints {"seconds": s}, the seconds of one of them in the slowest process. Ends with its standard
 input.
 """
-import argparse, json, os, sys, time
+import argparse, json, os, signal, sys, time
 import torch
 
 
@@ -42,6 +42,7 @@ def member(rank, args, cores, lines):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, and ends this by its input
     p = argparse.ArgumentParser()
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--port", type=int, default=29517)

@@ -7,7 +7,7 @@ per stage, torch.distributed.pipelining (1F1B) over gloo between them. Reads lin
 runs one step and prints {"seconds": s}, "cut N" cuts the pipeline before child N of the model. Ends with its
 standard input.
 """
-import argparse, json, os, sys, time
+import argparse, json, os, signal, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
 
 
@@ -96,6 +96,7 @@ def stage(rank, args, cores, lines):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, and ends this by its input
     p = argparse.ArgumentParser()
     p.add_argument("--mode", choices=["single", "pipeline"], default="single")
     p.add_argument("--size", type=int, default=128); p.add_argument("--batch", type=int, default=32)
