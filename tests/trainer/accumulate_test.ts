@@ -54,6 +54,7 @@ const SOURCES = {
 const LAYOUTS: DistributeOptions[] = [
   { strategy: "single", devices: ["cpu:0"] },
   { strategy: "single", devices: ["cpu:0"], splitSize: 3 },
+  { strategy: "dataParallel", devices: ["cpu:0", "cpu:1"], microBatches: 2 },
   { strategy: "modelParallel", devices: ["cpu:0", "cpu:1"], partition: [1] },
   { strategy: "pipeline", devices: ["cpu:0", "cpu:1"], partition: [1], microBatches: 3 },
   { strategy: "pipeline", devices: ["cpu:0", "cpu:1"], partition: [1], schedule: "gpipe", splitSize: 3 },
@@ -166,7 +167,7 @@ Deno.test(
   anyMachine,
   async () => {
     await using trainer = await distribute(denseNet(), {
-      ...LAYOUTS[2],
+      ...LAYOUTS.find(({ strategy }) => strategy === "modelParallel"),
       engine: "wasm",
       accumulate: ACCUMULATE,
     });

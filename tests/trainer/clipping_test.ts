@@ -37,6 +37,11 @@ interface Layout {
 const LAYOUTS: Layout[] = [
   { name: "single", options: { strategy: "single", microBatches: 2 }, optimizer: adam },
   {
+    name: "dataParallel of 3 replicas",
+    options: { strategy: "dataParallel", microBatches: 2 },
+    optimizer: () => tf.train.momentum(0.2, 0.9),
+  },
+  {
     name: "modelParallel of 3 stages",
     options: { strategy: "modelParallel", partition: ["block_b", "pool"] },
     optimizer: () => tf.train.momentum(0.2, 0.9),
@@ -58,6 +63,8 @@ const LAYOUTS: Layout[] = [
   },
 ];
 
+const PIPELINED = LAYOUTS.find(({ name }) => name.startsWith("1f1b"))!;
+
 /** The clipping asked for, below what the net's gradients are in the first steps. */
 const CLIPPINGS: Pick<CompileArgs, "clipNorm" | "clipValue">[] = [{ clipNorm: 0.15 }, { clipValue: 0.02 }];
 
@@ -71,11 +78,12 @@ async function trained(
   steps = STEPS,
 ): Promise<Float32Array[]> {
   const stages = Array.isArray(options.partition) ? options.partition.length + 1 : 1;
+  const workers = options.strategy === "dataParallel" ? DEVICES.length : stages;
   const own = { weightBatch: options.schedule === "zero-bubble" ? 1 : undefined };
   const trainer = await distribute(model, {
     ...options,
     ...own,
-    devices: DEVICES.slice(0, stages),
+    devices: DEVICES.slice(0, workers),
     debug: true,
   });
   trainer.compile({ ...compile, loss: "categoricalCrossentropy" });
@@ -153,7 +161,7 @@ for (const layout of LAYOUTS) {
 }
 
 Deno.test("a pipeline run op by op clips as plain TensorFlow.js", needsTensorflow, async () => {
-  await assertClips(LAYOUTS[3]!, { engine: "tensorflow", capture: false });
+  await assertClips(PIPELINED, { engine: "tensorflow", capture: false });
 });
 
 for (const engine of ENGINES) {
@@ -161,7 +169,7 @@ for (const engine of ENGINES) {
     `on ${engine.name}, a norm up to the limit changes no bit`,
     engine.test,
     async () => {
-      for (const { options, optimizer } of [LAYOUTS[0]!, LAYOUTS[3]!]) {
+      for (const { options, optimizer } of [LAYOUTS[0]!, PIPELINED]) {
         const all = { ...options, ...engine.options };
         const without = await trained(net(), all, { optimizer: optimizer() });
         const within = await trained(net(), all, { optimizer: optimizer(), clipNorm: 3 });
@@ -178,7 +186,7 @@ for (const engine of ENGINES) {
       const model = net();
       const before = weightsOf(model);
       const optimizer = { name: "sgd", learningRate: rate, weightDecay: decay } as const;
-      const after = await trained(model, { ...LAYOUTS[3]!.options, ...engine.options }, {
+      const after = await trained(model, { ...PIPELINED.options, ...engine.options }, {
         optimizer,
         clipNorm,
       }, 1);
@@ -237,7 +245,7 @@ for (const engine of ENGINES) {
       };
       const optimizer = () => tf.train.sgd(0.5);
       const expected = plain(frozen(), optimizer(), CLIPPINGS[0]!);
-      const weights = await trained(frozen(), { ...LAYOUTS[3]!.options, ...engine.options }, {
+      const weights = await trained(frozen(), { ...PIPELINED.options, ...engine.options }, {
         optimizer: optimizer(),
         ...CLIPPINGS[0],
       });
