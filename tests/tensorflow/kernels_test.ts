@@ -219,6 +219,9 @@ test("the rule's edges lie where they were measured", () => {
   assert.equal(filterGradient([1, 2, 2, 511], [1, 1, 511, 256]), "matmul");
   assert.equal(filterGradient([1, 8, 8, 128], [3, 3, 128, 8]), "im2col");
   assert.equal(filterGradient([1, 8, 8, 127], [3, 3, 127, 8]), "taps");
+  assert.equal(filterGradient([2, 64, 64, 16], [3, 3, 16, 32]), "plain");
+  assert.equal(filterGradient([2, 64, 64, 16], [3, 3, 16, 33]), "taps");
+  assert.equal(filterGradient([2, 63, 64, 16], [3, 3, 16, 32]), "taps");
   const inputGradient = (x: Shape) =>
     lowering(
       infoOf({ x, filter: [3, 3, x[3], 8], pad: "same", runs: ["plain", "plain", "plain"] }),

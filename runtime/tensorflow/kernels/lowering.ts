@@ -87,6 +87,7 @@ function rule(info: tf.backend_util.Conv2DInfo, part: ConvolutionPart): Lowering
       return !strided && pixels <= inChannels / 4 && (inChannels >= 512 || pixels <= 16) ? "im2col" : "plain";
     case "filterGradient":
       if (inChannels < 16) return "plain";
-      return strided || pixels <= inChannels / 2 ? "im2col" : "taps";
+      if (strided || pixels <= inChannels / 2) return "im2col";
+      return outChannels <= 32 && pixels >= 2 ** 13 ? "plain" : "taps"; // the taps of an image are no longer in cache
   }
 }

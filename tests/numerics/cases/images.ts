@@ -189,14 +189,17 @@ function pools3d(pool: Pool3d, make: typeof plain): GradientCase[] {
 function resizings(
   resize: (x: tf.Tensor4D, size: Two, corners: boolean, centers: boolean) => tf.Tensor,
 ): GradientCase[] {
-  const sizes: [from: Two, to: Two][] = [[[2, 3], [4, 6]], [[2, 3], [5, 7]], [[5, 6], [3, 2]], [[3, 3], [
-    1,
-    1,
-  ]]];
+  const sizes: [from: Two, to: Two][] = [
+    [[2, 3], [4, 6]], // as UpSampling2D
+    [[3, 2], [3, 6]],
+    [[2, 3], [5, 7]],
+    [[5, 6], [3, 2]],
+    [[3, 3], [1, 1]],
+  ];
   return [[false, false], [true, false], [false, true]].flatMap(([corners, centers]) =>
     sizes.map(([from, to]) => ({
       name: `${from} to ${to}${corners ? ", corners aligned" : ""}${centers ? ", half-pixel centers" : ""}`,
-      inputs: [plain([3, ...from, 2])],
+      inputs: [plain([3, ...from, 2])], // TensorFlow.js's backend cpu is wrong from a batch of 2 on
       op: (x: tf.Tensor) => resize(x as tf.Tensor4D, to, corners!, centers!),
     })) as unknown as GradientCase[]
   );
