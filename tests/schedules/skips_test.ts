@@ -89,3 +89,15 @@ Deno.test("stages that no tensor joins run side by side", () => {
   const { played } = simulate(schedule, { links });
   assert.deepEqual(played.map((actions) => actions[0]!.start), [0, 0, 1]);
 });
+
+Deno.test("a skip's ring has a slot for each micro-batch in flight, and one more", () => {
+  const links = linksOf([
+    { from: 0, to: 1, needsGradient: true },
+    { from: 0, to: 2, needsGradient: true },
+    { from: 1, to: 2, needsGradient: true },
+  ]);
+  const schedule = makeSchedule("1f1b", { stages: 3, microBatches: 12 });
+  const { activations, gradients } = capacitiesFor(schedule, 12, undefined, links);
+  assert.ok(activations.every((slots) => slots >= 2 && slots <= 4), String(activations));
+  assert.ok(gradients.every((slots) => slots >= 2 && slots <= 4), String(gradients));
+});

@@ -75,6 +75,20 @@ Deno.test("debug names the weight by which replicas have come apart", needsTenso
   }
 });
 
+Deno.test(
+  "after a step that failed, replicas begin anew with the same weights",
+  needsTensorflow,
+  async () => {
+    const model = oddNet({ does: "drifts and fails", at: 2 });
+    await using trainer = await distribute(model, { ...REPLICAS, debug: true });
+    trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
+    const [x, y] = [tf.ones([6, 4]), classes(6)];
+    await trainer.trainOnBatch(x, y);
+    await assert.rejects(() => trainer.trainOnBatch(x, y), /odd one out/);
+    await trainer.trainOnBatch(x, y); // debug would say that they have come apart
+  },
+);
+
 const REFUSED: [string, DistributeOptions, RegExp][] = [
   [
     "allreduce for another strategy",
