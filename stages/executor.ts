@@ -89,14 +89,6 @@ export interface StageExecutor {
    * @param keep keeps them in flight, to measure it again
    */
   weight(indices: readonly number[], keep?: boolean): void;
-  /** What the step has added up, after its last backward. Only where several replicas train. */
-  openSums(): OpenSums;
-  /**
-   * Gives the update and `gradientNorm` the sums of all replicas in place of its own.
-   *
-   * @param values as many as `openSums` gave, of the same sizes; they stay as they are until the update has run
-   */
-  useSums(values: readonly Float32Array<SharedArrayBuffer>[]): void;
   /** Waits for the sums of all replicas, where an executor has begun to add them up. */
   reduce?(): void;
   /** The norm of the gradients accumulated since the last update, the layers' penalties' included. */
@@ -139,6 +131,18 @@ export interface StageExecutor {
   /** Tensors, handles and functions alive, to see that none leak. */
   counts(): Readonly<Record<string, number>>;
   dispose(): void;
+}
+
+/** One stage, or a segment of a replica, whose sums may be added to those of other replicas. */
+export interface SegmentExecutor extends StageExecutor {
+  /** What the step has added up, after its last backward. */
+  openSums(): OpenSums;
+  /**
+   * Gives the update and `gradientNorm` the sums of all replicas in place of its own.
+   *
+   * @param values as many as `openSums` gave, of the same sizes; they stay as they are until the update has run
+   */
+  useSums(values: readonly Float32Array<SharedArrayBuffer>[]): void;
 }
 
 /** How an engine's tensors meet the memory of rings. */

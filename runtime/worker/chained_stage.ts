@@ -4,12 +4,13 @@
  * added up between two segments, and so are their gradients.
  * @module
  */
+import type { TensorSpec } from "../../ring/dtype.ts";
 import type { Group } from "../../ring/group.ts";
 import { joinedNorm } from "../../stages/clipping.ts";
 import type {
   EngineTensors,
   MicroBatch,
-  OpenSums,
+  SegmentExecutor,
   StageExecutor,
   Value,
   Workload,
@@ -25,7 +26,7 @@ import { GradientBuckets } from "./gradient_buckets.ts";
 /** One segment. */
 export interface Segment {
   readonly config: StageConfig;
-  readonly executor: StageExecutor;
+  readonly executor: SegmentExecutor;
 }
 
 /** One micro-batch between its F and its backward. */
@@ -125,18 +126,6 @@ export class ChainedStage implements StageExecutor {
     this.#buckets.finish();
   }
 
-  openSums(): OpenSums {
-    const open = this.#each((executor) => executor.openSums());
-    return {
-      values: open.flatMap(({ values }) => values),
-      close: () => open.forEach((sums) => sums.close()),
-    };
-  }
-
-  useSums(): void {
-    throw new Error("Cannot give a chain sums: its segments take theirs");
-  }
-
   gradientNorm(): number {
     return joinedNorm(this.#each((executor) => executor.gradientNorm()));
   }
@@ -220,43 +209,42 @@ export class ChainedStage implements StageExecutor {
     return value;
   }
 
-  /** Puts the moments of all replicas in place of this one's: each counts by its samples. */
+  /** Puts the moments of all replicas in place of this one's, which count by its samples. */
   #shareMoments(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
-    this.#shared(flight, slot, key(to, ref), ({ size, wholeSize }) => size / (wholeSize ?? size), () => 1);
+    this.#addUp(flight, slot, key(to, ref), { own: shareOfMicroBatch(flight), sum: 1 });
   }
 
-  /** Puts the sum of all replicas' gradients in place of this one's: the moments counted by its samples. */
+  /** The gradients of this replica's moments: the sum of all replicas', as far as its moments count. */
   #shareGradients(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
-    this.#shared(flight, slot, key(to, ref), () => 1, ({ size, wholeSize }) => size / (wholeSize ?? size));
+    this.#addUp(flight, slot, key(to, ref), { own: 1, sum: shareOfMicroBatch(flight) });
   }
 
-  #shared(
+  /** Puts the sum over all replicas in place of a tensor of this one's. @param factors of its own and of the sum */
+  #addUp(
     { microBatch, moments }: InFlight,
     slot: number,
     at: string,
-    before: (microBatch: MicroBatch) => number,
-    after: (microBatch: MicroBatch) => number,
+    factors: { readonly own: number; readonly sum: number },
   ): void {
     const { group, tensors } = this;
     const length = this.#slots.lengths[slot]!;
     const bytes = new SharedArrayBuffer(Math.max(64, 4 * length));
     const values = new Float32Array(bytes, 0, length);
-    let spec;
-    if (microBatch.size > 0) {
+    const payload = new Uint8Array(bytes, 0, 4 * length);
+    let spec: TensorSpec | undefined;
+    if (microBatch.size > 0) { // without a sample it adds zeros
       const own = this.#take(at);
       spec = tensors.specOf(own);
-      tensors.copyTo(own, new Uint8Array(bytes, 0, 4 * length));
+      tensors.copyTo(own, payload);
       tensors.free(own);
-      const weight = before(microBatch);
-      if (weight !== 1) { for (let i = 0; i < length; i++) values[i]! *= weight; }
+      for (let i = 0; i < length; i++) values[i]! *= factors.own;
     }
-    const sum = group.reduce(slot, length, {
-      read: (from, target) => target.set(values.subarray(from, from + target.length)),
-    }).finish();
+    const read = (from: number, target: Float32Array) =>
+      target.set(values.subarray(from, from + target.length));
+    const sum = group.reduce(slot, length, { read }).finish();
     if (spec) {
-      const weight = after(microBatch);
-      for (let i = 0; i < length; i++) values[i] = sum[i]! * weight;
-      const { value, inPlace } = tensors.receive(spec, new Uint8Array(bytes, 0, 4 * length));
+      for (let i = 0; i < length; i++) values[i] = sum[i]! * factors.sum;
+      const { value, inPlace } = tensors.receive(spec, payload);
       if (inPlace) moments.push(bytes); // it must outlive the tensor
       this.#values.set(at, value);
     }
@@ -277,6 +265,11 @@ export class ChainedStage implements StageExecutor {
       this.engineMs += executor.engineMs - before;
     }
   }
+}
+
+/** This replica's samples, of those of the micro-batch. */
+function shareOfMicroBatch({ microBatch: { size, wholeSize = size } }: InFlight): number {
+  return size / wholeSize;
 }
 
 function key(to: number, ref: TensorRef): string {

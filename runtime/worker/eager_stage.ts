@@ -12,7 +12,7 @@ import type {
   MicroBatch,
   OpenSums,
   ProfileInputs,
-  StageExecutor,
+  SegmentExecutor,
   Value,
   Workload,
 } from "../../stages/executor.ts";
@@ -54,7 +54,7 @@ export interface GradientAdder {
 }
 
 /** Executes a stage op by op. A `Value` is a `tf.Tensor`. */
-export class EagerStage implements StageExecutor {
+export class EagerStage implements SegmentExecutor {
   engineMs = 0;
   protected readonly optimizer: EagerUpdate;
   readonly #inFlight = new Map<number, InFlight>();

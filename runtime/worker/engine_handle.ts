@@ -1,5 +1,5 @@
 /** An engine as a worker sees it: it starts once, and makes executors for stages. @module */
-import type { EngineTensors, StageExecutor } from "../../stages/executor.ts";
+import type { EngineTensors, SegmentExecutor } from "../../stages/executor.ts";
 import type { StageModel } from "../../stages/stage_model.ts";
 import type { StageSetup } from "../protocol.ts";
 
@@ -17,5 +17,5 @@ export interface WorkerEngineHandle {
     model: StageModel,
     setup: StageSetup,
     capture: boolean,
-  ): { executor: StageExecutor; tensors: EngineTensors };
+  ): { executor: SegmentExecutor; tensors: EngineTensors };
 }

@@ -1,7 +1,7 @@
 /** A replica's gradients on their way to the sums of all replicas, a bucket for each segment. @module */
 import { align } from "../../ring/dtype.ts";
 import type { Contribution, Group, Reduction } from "../../ring/group.ts";
-import type { OpenSums, StageExecutor } from "../../stages/executor.ts";
+import type { OpenSums, SegmentExecutor } from "../../stages/executor.ts";
 
 /** Elements of a cache line: where each sum begins. */
 const LINE = 16;
@@ -19,7 +19,7 @@ export class GradientBuckets {
   #finished: number[] = [];
 
   /** @param segments in the order of the group's first slots */
-  constructor(readonly group: Group, readonly segments: readonly StageExecutor[]) {}
+  constructor(readonly group: Group, readonly segments: readonly SegmentExecutor[]) {}
 
   /**
    * Begins to add up a segment's gradients, which are whole.

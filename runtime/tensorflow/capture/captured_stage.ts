@@ -7,7 +7,7 @@ import type {
   MicroBatch,
   OpenSums,
   ProfileInputs,
-  StageExecutor,
+  SegmentExecutor,
   Value,
   Workload,
 } from "../../../stages/executor.ts";
@@ -42,7 +42,7 @@ interface InFlight {
 }
 
 /** Executes a stage by captured functions. A `Value` is a tensor handle (`bigint`). */
-export class CapturedStage implements StageExecutor {
+export class CapturedStage implements SegmentExecutor {
   readonly #backend: NodeBackend;
   readonly #variables: UpdateVariables;
   readonly #update: CapturedUpdate | undefined;
