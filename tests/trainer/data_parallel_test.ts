@@ -5,6 +5,7 @@ import { distribute } from "../../runtime/distribute.ts";
 import type { DistributeOptions } from "../../runtime/options.ts";
 import type { CompileArgs } from "../../runtime/trainer/trainer_args.ts";
 import { needsTensorflow } from "./engine.ts";
+import { BRANCHED, UNET } from "./skip_models.ts";
 import { images, residualNet, weightsOf, worstDifference } from "./models.ts";
 
 const BATCH = 8;
@@ -227,3 +228,27 @@ Deno.test("a last batch of uneven shares counts by its samples", needsTensorflow
     assertEqual(got, expected, 1e-5, `${replicas} replicas`);
   }
 });
+
+Deno.test(
+  "replicas in segments train models with skips, two inputs and two outputs",
+  needsTensorflow,
+  async () => {
+    for (const { make, x, y } of [UNET, BRANCHED]) {
+      const train = async (options: DistributeOptions) => {
+        const model = make();
+        await using trainer = await distribute(model, { engine: "tensorflow", debug: true, ...options });
+        trainer.compile({ optimizer: tf.train.sgd(0.3), loss: "meanSquaredError" });
+        const losses = [0, 0].map(() => 0);
+        for (const step of losses.keys()) losses[step] = await trainer.trainOnBatch(x, y) as number;
+        const predictions = [await trainer.predict(x)].flat().map((t) => t.dataSync() as Float32Array);
+        await trainer.syncWeights();
+        return { losses, weights: weightsOf(model), predictions, segments: trainer.plan.stages[0]!.segments };
+      };
+      const expected = await train(single);
+      const got = await train({ strategy: "dataParallel", devices: devices(2), bucketBytes: 1 });
+      assert.ok(got.segments > 3, "every layer with weights is a segment");
+      assertEqual(got, expected, 1e-5, "weights");
+      assert.ok(worstDifference(got.predictions, expected.predictions) <= 1e-5);
+    }
+  },
+);
