@@ -238,8 +238,8 @@ Deno.test(
         const model = make();
         await using trainer = await distribute(model, { engine: "tensorflow", debug: true, ...options });
         trainer.compile({ optimizer: tf.train.sgd(0.3), loss: "meanSquaredError" });
-        const losses = [0, 0].map(() => 0);
-        for (const step of losses.keys()) losses[step] = await trainer.trainOnBatch(x, y) as number;
+        const losses: number[] = [];
+        for (let step = 0; step < 2; step++) losses.push([await trainer.trainOnBatch(x, y)].flat()[0]!);
         const predictions = [await trainer.predict(x)].flat().map((t) => t.dataSync() as Float32Array);
         await trainer.syncWeights();
         return { losses, weights: weightsOf(model), predictions, segments: trainer.plan.stages[0]!.segments };
