@@ -10,6 +10,7 @@ import { WasmStage } from "../../runtime/wasm/wasm_stage.ts";
 import { WasmTensors } from "../../runtime/wasm/wasm_tensors.ts";
 import { WeightMemory } from "../../runtime/weight_memory.ts";
 import type { EngineTensors, MicroBatch, StageExecutor, Value, Workload } from "../../stages/executor.ts";
+import type { FunctionLike } from "../../stages/functions.ts";
 import { modelGraph } from "../../stages/graph.ts";
 import { portableLosses, type ResolvedLosses, resolveLosses } from "../../stages/losses.ts";
 import {
@@ -68,7 +69,12 @@ export function host(shape: number[], seed = 1, dtype: DType = "float32"): Host 
 /** Describes a model's stages, its weights set to hashed numbers that a layer can live with, or left as drawn. */
 export async function prepare(
   model: tf.LayersModel,
-  { loss = "meanSquaredError", metrics = [] as string[], cuts = [] as number[], drawn = false } = {},
+  {
+    loss = "meanSquaredError" as FunctionLike,
+    metrics = [] as FunctionLike[],
+    cuts = [] as number[],
+    drawn = false,
+  } = {},
 ): Promise<Prepared> {
   if (!drawn) hashWeights(model);
   const graph = modelGraph(model);
