@@ -48,7 +48,7 @@ async function main(args: string[]): Promise<number> {
       const { measureConvolutions } = options.engine === "wasm"
         ? await import("./convolutions/wasm.ts")
         : await import("./convolutions/tensorflow.ts");
-      const timings = await measureConvolutions(options.size, options.batch, progress);
+      const timings = await measureConvolutions(options, progress);
       progress.done();
       console.log(convolutionTable(timings));
       return 0;

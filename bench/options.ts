@@ -18,6 +18,8 @@ export type BenchCommand = typeof COMMANDS[number];
 export interface BenchOptions {
   readonly command: BenchCommand;
   readonly size: number;
+  /** Whose convolutions are timed. */
+  readonly model: "resnet50" | "unet";
   readonly batch: number;
   readonly microBatches: number;
   readonly steps: number;
@@ -41,6 +43,7 @@ export interface BenchOptions {
 
 const OPTIONS = {
   size: { type: "string", default: "128" },
+  model: { type: "string", default: "resnet50" },
   batch: { type: "string" },
   "micro-batches": { type: "string", default: "8" },
   steps: { type: "string", default: "5" },
@@ -63,8 +66,8 @@ const OPTIONS = {
 export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
 
 Usage: deno task bench [resnet50] [options]
-       deno task bench convolutions [--size N] [--batch N] [--engine NAME]
-                                each way in which ResNet50's convolutions can run, for N samples (4)
+       deno task bench convolutions [--model resnet50|unet] [--size N] [--batch N] [--engine NAME]
+                                each way in which a model's convolutions can run, for N samples (4)
        deno task bench allreduce [--workers A,B] [--bytes A,B] [--steps N] [--torch PYTHON]
                                 sums between workers: ring, parameter server, memcpy, and PyTorch's gloo
 
@@ -122,6 +125,7 @@ export function readOptions(args: string[]): BenchOptions {
   return {
     command,
     size: integer("size", values.size, 1),
+    model: oneOf("model", values.model, ["resnet50", "unet"] as const),
     batch,
     microBatches,
     steps: integer("steps", values.steps, 1),

@@ -1,7 +1,8 @@
-/** The convolutions of ResNet50. @module */
+/** The convolutions of the models that are compared. @module */
 import { tf } from "../../deps.ts";
 import { resnet50 } from "../../stages/resnet50.ts";
 import { internals, runKernel } from "../../stages/tfjs.ts";
+import { unet } from "../../stages/unet.ts";
 
 /** What training asks of a convolution. */
 export const PARTS = ["forward", "inputGradient", "filterGradient"] as const;
@@ -20,9 +21,24 @@ export interface Shape {
   count: number;
 }
 
-/** The different convolutions of the model. */
-export function convolutionShapes(size: number, batch: number): Shape[] {
-  const model = resnet50({ inputShape: [size, size, 3], classes: 10, seed: 1 });
+/** Which model's. */
+export type ConvolutionModel = "resnet50" | "unet";
+
+/** What is measured. */
+export interface ConvolutionOptions {
+  readonly model: ConvolutionModel;
+  /** Height and width of the images. */
+  readonly size: number;
+  /** Samples in a micro-batch. */
+  readonly batch: number;
+}
+
+/** The different convolutions of a model. */
+export function convolutionShapes({ model: name, size, batch }: ConvolutionOptions): Shape[] {
+  const inputShape = [size, size, 3] as const;
+  const model = name === "unet"
+    ? unet({ inputShape, seed: 1 })
+    : resnet50({ inputShape, classes: 10, seed: 1 });
   const found = new Map<string, Shape>();
   for (const layer of internals(model).layers) {
     if (layer.getClassName() !== "Conv2D") continue;

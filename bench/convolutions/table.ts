@@ -5,7 +5,7 @@ import type { ConvolutionPart } from "./shapes.ts";
 export interface ConvolutionTiming {
   /** "256 to 64, 1x1/1, 32x32 in". */
   readonly shape: string;
-  /** How often ResNet50 has it. */
+  /** How often the model has it. */
   readonly count: number;
   readonly part: ConvolutionPart;
   /** Multiplications and additions. */

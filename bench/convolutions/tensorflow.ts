@@ -1,6 +1,6 @@
 /**
- * What the rule of `runtime/tensorflow/kernels/lowering.ts` chooses between: every convolution of ResNet50, its
- * three parts, each in every way that is right for it, on one core.
+ * What the rule of `runtime/tensorflow/kernels/lowering.ts` chooses between: every convolution of a model,
+ * its three parts, each in every way that is right for it, on one core.
  * @module
  */
 import { pinToCore } from "../../runtime/machine/affinity.ts";
@@ -25,6 +25,7 @@ import { sizeOf } from "../../ring/dtype.ts";
 import { engine } from "../../stages/tfjs.ts";
 import { median } from "../contestant.ts";
 import {
+  type ConvolutionOptions,
   type ConvolutionPart,
   convolutionShapes,
   describe,
@@ -38,15 +39,14 @@ import type { Progress } from "../../cli/progress.ts";
 
 const REPEATS = 9;
 
-/** Measures all of ResNet50's convolutions for a micro-batch. @throws {Error} without libtensorflow */
+/** Measures all of a model's convolutions for a micro-batch. @throws {Error} without libtensorflow */
 export async function measureConvolutions(
-  size: number,
-  batch: number,
+  options: ConvolutionOptions,
   progress: Progress,
 ): Promise<ConvolutionTiming[]> {
   const found = findTensorflow();
   if (!found) throw new Error('Found no libtensorflow to measure; fetch it with "deno task setup"');
-  const shapes = convolutionShapes(size, batch);
+  const shapes = convolutionShapes(options);
   pinToCore(allowedCores()[0]!);
   const backend = await startBackend(new Context({ libraries: found, device: "cpu" }));
   setLowerings(true);

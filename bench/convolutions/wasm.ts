@@ -1,5 +1,5 @@
 /**
- * The engine "wasm": every convolution of ResNet50, its three parts, by the stock backend where that has it, by
+ * The engine "wasm": every convolution of a model, its three parts, by the stock backend where that has it, by
  * compositions of the stock backend's kernels, and by Stagger's own WebAssembly. On one core.
  * @module
  */
@@ -12,7 +12,7 @@ import { Simd } from "../../runtime/wasm/simd/simd.ts";
 import { startBackend } from "../../runtime/wasm/start_backend.ts";
 import { median } from "../contestant.ts";
 import type { Progress } from "../../cli/progress.ts";
-import { convolutionShapes, describe, flopsOf, PARTS, runPart } from "./shapes.ts";
+import { type ConvolutionOptions, convolutionShapes, describe, flopsOf, PARTS, runPart } from "./shapes.ts";
 import type { ConvolutionTiming } from "./table.ts";
 
 const REPEATS = 5;
@@ -20,10 +20,9 @@ const KERNELS = [tf.Conv2D, tf.Conv2DBackpropInput, tf.Conv2DBackpropFilter, tf.
 
 type Kernels = (tf.KernelConfig | undefined)[];
 
-/** Measures all of ResNet50's convolutions for a micro-batch; the ways take turns. */
+/** Measures all of a model's convolutions for a micro-batch; the ways take turns. */
 export async function measureConvolutions(
-  size: number,
-  batch: number,
+  options: ConvolutionOptions,
   progress: Progress,
 ): Promise<ConvolutionTiming[]> {
   pinToCore(allowedCores()[0]!);
@@ -35,7 +34,7 @@ export async function measureConvolutions(
   if (!simd) throw new Error("Cannot measure Stagger's kernels: WebAssembly lacks relaxed SIMD here");
   registerSimdKernels(simd);
   const ways = { stock, composed, own: current() };
-  const shapes = convolutionShapes(size, batch);
+  const shapes = convolutionShapes(options);
   const timings: ConvolutionTiming[] = [];
   for (const [i, shape] of shapes.entries()) {
     const { info, count } = shape;

@@ -5,10 +5,17 @@ import { measureConvolutions } from "../../bench/convolutions/wasm.ts";
 import { createProgress } from "../../cli/progress.ts";
 
 Deno.test("ResNet50's convolutions are 53, of 0.66 GFLOP a sample of 64x64 pixels", () => {
-  const shapes = convolutionShapes(64, 1);
+  const shapes = convolutionShapes({ model: "resnet50", size: 64, batch: 1 });
   assert.equal(shapes.reduce((sum, { count }) => sum + count, 0), 53);
   const flops = shapes.reduce((sum, { info, count }) => sum + count * flopsOf(info), 0);
   assert.ok(Math.abs(flops / 1e9 - 0.66) < 0.03, `${flops}`);
+});
+
+Deno.test("the U-Net's convolutions are 47, over what is concatenated too", () => {
+  const shapes = convolutionShapes({ model: "unet", size: 64, batch: 1 });
+  assert.equal(shapes.reduce((sum, { count }) => sum + count, 0), 36 + 10 + 1);
+  const of = shapes.find(({ info }) => info.inChannels === 192)!;
+  assert.deepEqual([of.info.outShape, of.count], [[1, 16, 16, 64], 1]); // decoder2: 128 channels and 64 beside
 });
 
 Deno.test("the table has the choice in brackets, its speed, and sums of the ways that are everywhere", () => {
@@ -28,8 +35,9 @@ Deno.test("every convolution is measured on the engine wasm in every way that ca
   using progress = createProgress({
     stream: { isTerminal: () => false, writeSync: (bytes) => bytes.length },
   });
-  const timings = await measureConvolutions(32, 1, progress);
-  assert.equal(timings.length, PARTS.length * convolutionShapes(32, 1).length);
+  const options = { model: "resnet50", size: 32, batch: 1 } as const;
+  const timings = await measureConvolutions(options, progress);
+  assert.equal(timings.length, PARTS.length * convolutionShapes(options).length);
   for (const { part, ms, chosen } of timings) {
     const ways = part === "filterGradient" ? ["composed", "own"] : ["stock", "composed", "own"];
     assert.deepEqual(Object.keys(ms), ways, part);

@@ -7,6 +7,7 @@ Deno.test("without options the published sizes are run with every strategy", () 
   assert.deepEqual(readOptions([]), {
     command: "resnet50",
     size: 128,
+    model: "resnet50",
     batch: 32,
     microBatches: 8,
     steps: 5,
@@ -29,6 +30,11 @@ Deno.test("--full is the published setting, and single options still decide", ()
   const { batch, data } = readOptions(["--full"]);
   assert.deepEqual([batch, data], [120, "synthetic"]);
   assert.deepEqual(readOptions(["resnet50", "--full", "--batch", "24", "--data", "mnist"]).batch, 24);
+});
+
+Deno.test("convolutions are those of the model that is named", () => {
+  const { command, model, batch } = readOptions(["convolutions", "--model", "unet"]);
+  assert.deepEqual([command, model, batch], ["convolutions", "unet", 4]);
 });
 
 Deno.test("lists are read without spaces and repetitions", () => {
