@@ -1,7 +1,13 @@
 /** Tests of groups within one thread: who may go on when, and what is refused. @module */
 import assert from "node:assert/strict";
 import { AbortFlag } from "../../ring/abort.ts";
-import { type AlgorithmName, ALGORITHMS, createGroup, UNIT_LENGTH } from "../../ring/group_channel.ts";
+import {
+  type AlgorithmName,
+  ALGORITHMS,
+  createGroup,
+  GroupLayout,
+  UNIT_LENGTH,
+} from "../../ring/group_channel.ts";
 import { openGroup } from "../../ring/open_group.ts";
 import { compile } from "../../ring/simd/build.ts";
 import { MODULE } from "../../ring/simd/module.ts";
@@ -99,6 +105,20 @@ for (const algorithm of ALGORITHMS) {
     checkSum("whole", 0, 2, first[0]!.finish());
   });
 }
+
+Deno.test("a member raises its tick with all that it does, so that those who wait for it wake up", () => {
+  const channel = createGroup({ size: 2, lengths: [100], algorithm: "ring", name: "test" });
+  const cells = new Int32Array(channel.memory.buffer);
+  const tick = new GroupLayout(channel).tick(0);
+  const [a, b] = [0, 1].map((rank) => openGroup(channel, rank, new AbortFlag()));
+  const [first, second] = [a!, b!].map((group, rank) => group.reduce(0, 100, contribution("whole", 0, rank)));
+  const ticks = [first!, second!, first!, second!].map((sum) => {
+    sum.advance();
+    return cells[tick];
+  });
+  a!.release(0);
+  assert.deepEqual([...ticks, cells[tick]], [1, 1, 2, 2, 3]);
+});
 
 Deno.test("a group of one returns its own part", () => {
   const [group] = open(1, [70000]);

@@ -152,6 +152,27 @@ Deno.test("a wait that stalls says once who waits, and goes on", async () => {
   assert.equal(lines.length, 1);
 });
 
+Deno.test("a wait looks as often as it is told to before it sleeps", () => {
+  const { wait } = Atomics;
+  let looks = 0;
+  let sleeps = 0;
+  Atomics.wait = () => {
+    sleeps++;
+    return "not-equal";
+  };
+  try {
+    const cells = new Int32Array(new SharedArrayBuffer(4));
+    const options = { abort: new AbortFlag(), describe: () => "", spins: 10 };
+    waitUntil(cells, 0, () => ++looks > 5, options);
+    assert.equal(sleeps, 0);
+    looks = 0;
+    waitUntil(cells, 0, () => ++looks > 20, options);
+    assert.equal(sleeps, 20 - 10 - 1); // it looks once before, and sleeps once a look after
+  } finally {
+    Atomics.wait = wait;
+  }
+});
+
 Deno.test("a wait that does not stall says nothing", async () => {
   const { channel, start, abort } = open(1);
   const lines: string[] = [];
