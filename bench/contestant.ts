@@ -1,19 +1,21 @@
 /** One strategy in the comparison: its trainer, stepped in turn with the others', and what was measured. @module */
 import process from "node:process";
-import { tf } from "../deps.ts";
+import type { tf } from "../deps.ts";
 import type { Samples } from "../runtime/data/samples.ts";
 import type { ProgressReport, StepResult } from "../runtime/coordinator/coordinator.ts";
 import { distribute } from "../runtime/distribute.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import type { TraceEvent } from "../runtime/protocol.ts";
 import type { Trainer } from "../runtime/trainer/trainer.ts";
+import type { CompileArgs } from "../runtime/trainer/trainer_args.ts";
 import { peakDuring, residentBytes } from "./memory.ts";
 import type { StrategyResult, Timeline, TimelineEvent } from "./results.ts";
 
 /** What every strategy trains. */
 export interface Task {
   readonly makeModel: () => tf.LayersModel;
-  readonly loss: string;
+  /** Optimizer, loss and metrics; made anew for each trainer. */
+  readonly compile: () => CompileArgs;
   readonly data: Samples;
   readonly batch: number;
 }
@@ -43,7 +45,7 @@ export class Contestant {
   ): Promise<Contestant> {
     const model = task.makeModel();
     const trainer = await distribute(model, options, progress);
-    trainer.compile({ optimizer: tf.train.sgd(0.01), loss: task.loss });
+    trainer.compile(task.compile());
     trainer.trace = true;
     await trainer.prepare(task.data, { batchSize: task.batch });
     return new Contestant(name, trainer, task);
@@ -94,11 +96,12 @@ export class Contestant {
     const seconds = median(this.rounds);
     const speedup = single ? median(this.rounds.map((s, i) => single[i]! / s)) : NaN;
     const shares = this.#rounds.map(({ trace }) => stepShares(trace));
-    const { captureSeconds, options, partition } = this.trainer;
+    const { captureSeconds, options: { microBatches, splitSize }, partition } = this.trainer;
+    const { batch } = this.task;
     return {
       secondsPerStep: seconds,
       rounds: this.rounds,
-      imagesPerSecond: this.task.batch / seconds,
+      imagesPerSecond: batch / seconds,
       speedup,
       gainPercent: (speedup - 1) * 100,
       loss: this.#rounds.at(-1)?.loss ?? NaN,
@@ -108,7 +111,7 @@ export class Contestant {
       hostMsPerAction: median(shares.map(({ hostMs }) => hostMs)),
       cpuPerWall: median(this.#rounds.map(({ cpuPerWall }) => cpuPerWall)),
       partition,
-      microBatches: options.microBatches,
+      microBatches: splitSize === undefined ? microBatches : Math.ceil(batch / splitSize),
       captureSeconds,
     };
   }
@@ -127,8 +130,13 @@ export class Contestant {
     };
   }
 
-  async leave(): Promise<void> {
+  /** Ends training, so that the trainer can be asked for other things. */
+  async finish(): Promise<void> {
     await this.#steps?.return();
+  }
+
+  async leave(): Promise<void> {
+    await this.finish();
     await this.trainer.dispose();
   }
 }

@@ -8,8 +8,11 @@ export const BENCH_STRATEGIES = ["single", "modelParallel", "pipeline"] as const
 /** Name of a strategy. */
 export type BenchStrategy = typeof BENCH_STRATEGIES[number];
 
+/** The comparisons of strategies: what runs without a command. */
+export const COMPARISONS = ["resnet50", "unet"] as const;
+
 /** What can be measured. */
-export const COMMANDS = ["resnet50", "convolutions", "allreduce"] as const;
+export const COMMANDS = ["resnet50", "unet", "convolutions", "allreduce"] as const;
 
 /** Name of a measurement. */
 export type BenchCommand = typeof COMMANDS[number];
@@ -26,10 +29,17 @@ export interface BenchOptions {
   readonly devices: readonly string[] | undefined;
   readonly engine: "auto" | "tensorflow" | "wasm";
   readonly strategies: readonly BenchStrategy[];
+  /** U-Net: the first alone is run. */
   readonly schedules: readonly ScheduleName[];
   readonly partition: "auto" | readonly (string | number)[];
-  /** "mnist", "synthetic" or a folder of images by class. */
+  /**
+   * "synthetic", or a folder. ResNet50: "mnist", or images by class; U-Net: "digits", or folders "images" and "masks".
+   */
   readonly data: string;
+  /** U-Net: whether every partition is measured with every split size. */
+  readonly enumerate: boolean;
+  /** U-Net: the one split size of its pipeline. */
+  readonly splitSize: number | undefined;
   readonly output: string;
   readonly json: string | undefined;
   /** Python with torch, for the peers. */
@@ -41,17 +51,30 @@ export interface BenchOptions {
   readonly help: boolean;
 }
 
+/** A U-Net halves height and width five times. */
+const UNET_STEP = 32;
+
+/** What is taken where an option is not given. */
+const DEFAULTS = {
+  resnet50: { size: "128", batch: "32", steps: "5", data: "mnist", schedule: SCHEDULES.join(",") },
+  unet: { size: "64", batch: "16", steps: "24", data: "digits", schedule: "zero-bubble" },
+  convolutions: { size: "128", batch: "4", steps: "5", data: "mnist", schedule: SCHEDULES.join(",") },
+  allreduce: { size: "128", batch: "32", steps: "5", data: "mnist", schedule: SCHEDULES.join(",") },
+} as const satisfies Record<BenchCommand, unknown>;
+
 const OPTIONS = {
-  size: { type: "string", default: "128" },
+  size: { type: "string" },
   model: { type: "string", default: "resnet50" },
   batch: { type: "string" },
   "micro-batches": { type: "string", default: "8" },
-  steps: { type: "string", default: "5" },
+  steps: { type: "string" },
   devices: { type: "string" },
   engine: { type: "string", default: "auto" },
   strategies: { type: "string", default: BENCH_STRATEGIES.join(",") },
-  schedule: { type: "string", default: SCHEDULES.join(",") },
+  schedule: { type: "string" },
   partition: { type: "string", default: "auto" },
+  "split-size": { type: "string" },
+  enumerate: { type: "boolean", default: false },
   data: { type: "string" },
   full: { type: "boolean", default: false },
   output: { type: "string", default: "bench-results" },
@@ -63,33 +86,44 @@ const OPTIONS = {
 } as const;
 
 /** The text of `--help`. */
-export const HELP = `Trains ResNet50 with every strategy on this machine's devices and compares them.
+export const HELP = `Trains models with every strategy on this machine's devices and compares them.
 
-Usage: deno task bench [resnet50] [options]
+Usage: deno task bench [options]            ResNet50, then U-Net
+       deno task bench resnet50 [options]   ResNet50 on images by class
+       deno task bench unet [options]       U-Net with a ResNet34 encoder on images and masks
        deno task bench convolutions [--model resnet50|unet] [--size N] [--batch N] [--engine NAME]
                                 each way in which a model's convolutions can run, for N samples (4)
        deno task bench allreduce [--workers A,B] [--bytes A,B] [--steps N] [--torch PYTHON]
                                 sums between workers: ring, parameter server, memcpy, and PyTorch's gloo
 
-  --size N             images of N x N pixels (128, as published)
-  --batch N            samples in an optimizer step (32; with --full 120)
-  --micro-batches N    micro-batches that a pipeline cuts a batch into (8)
-  --steps N            rounds that are timed; every strategy runs one step in each (5)
+  --size N             images of N x N pixels (ResNet50: 128, as published; U-Net: 64)
+  --batch N            samples in an optimizer step (ResNet50: 32, with --full 120; U-Net: 16)
+  --steps N            rounds that are timed; every strategy runs one step in each (ResNet50: 5; U-Net: 24, after
+                       which each is tried on images that were held out)
   --devices A,B        devices by name, such as cpu:0,cpu:1 or cuda:0,cuda:1 (what the machine has, at most two)
   --engine NAME        auto, tensorflow or wasm (auto)
   --strategies A,B     some of ${BENCH_STRATEGIES.join(",")} (all)
-  --schedule A,B       some of ${SCHEDULES.join(",")}, one pipeline each (all)
-  --partition P        auto, or the layer that begins each stage after the first, by name or index (auto)
-  --data D             mnist, synthetic (1000 classes, mean squared error, as published), or a folder of images
-                       with a sub-folder for each class (mnist; with --full synthetic)
-  --full               the published setting: batch 120, 1000 classes, mean squared error
-  --output DIR         where results.json, report.html and the plots go (bench-results)
+  --schedule A,B       some of ${SCHEDULES.join(",")}
+                       (ResNet50: all, one pipeline each; U-Net: zero-bubble, or the first that is named)
+  --partition P        auto, or the layer or block that begins each stage after the first, by name or index (auto)
+  --data D             synthetic (ResNet50: 1000 classes, mean squared error, as published), or a folder
+                       (ResNet50: images in a sub-folder for each class, or mnist, the default;
+                       U-Net: sub-folders images and masks with files of the same names, or digits, the default)
+  --output DIR         where results.json, report.html, the plots and tables go (bench-results)
   --json FILE          a copy of results.json
-  --torch PYTHON       a Python with torch: its single-thread and pipelined training, or its all_reduce over
-                       gloo, run in the same rounds
+  --torch PYTHON       a Python with torch: its training, or its all_reduce over gloo, runs in the same rounds
   --workers A,B        numbers of workers among which sums are timed (2,3,4,6,8)
   --bytes A,B          bytes that each of them contributes (4e3,4e4,4e5,4e6,4e7,1e8,4e8)
   --help
+
+ResNet50 alone:
+  --micro-batches N    micro-batches that a pipeline cuts a batch into (8)
+  --full               the published setting: batch 120, 1000 classes, mean squared error
+
+U-Net alone:
+  --enumerate          measure every partition between blocks with split sizes 1, 2, 4, ... and take the best; without
+                       it, the best by prediction is taken. Ctrl-C keeps what was measured
+  --split-size N       samples in a micro-batch of its pipeline, in place of the best
 
 Results go to standard output, progress to standard error. Exit code 0: all went well.
 `;
@@ -97,23 +131,45 @@ Results go to standard output, progress to standard error. Exit code 0: all went
 /**
  * Reads the command line.
  *
+ * @returns a run for each measurement: both comparisons where none is named
  * @throws {TypeError|RangeError} naming the value, what is expected and the remedy
  */
-export function readOptions(args: string[]): BenchOptions {
-  const { values, positionals } = parse(args);
-  const [name = "resnet50", ...rest] = positionals;
+export function readRuns(args: string[]): BenchOptions[] {
+  const parsed = parse(args);
+  const { values, positionals: [name, ...rest] } = parsed;
+  if (name === undefined) {
+    for (const option of ["partition", "data"] as const) {
+      const value = values[option];
+      if (value === undefined || value === "auto" || value === "synthetic") continue;
+      throw new RangeError(
+        `Cannot use --${option} ${value} for ${COMPARISONS.join(" and ")} at once: name one of them`,
+      );
+    }
+    return COMPARISONS.map((command) => readRun(command, parsed));
+  }
   if (!(COMMANDS as readonly string[]).includes(name) || rest.length > 0) {
     throw new RangeError(
-      `Cannot run "${positionals.join(" ")}": expected one of ${COMMANDS.join(", ")}; see --help`,
+      `Cannot run "${[name, ...rest].join(" ")}": expected one of ${COMMANDS.join(", ")}; see --help`,
     );
   }
-  const data = values.data ?? (values.full ? "synthetic" : "mnist");
   const command = name as BenchCommand;
-  const batch = integer(
-    "batch",
-    values.batch ?? (command === "convolutions" ? "4" : values.full ? "120" : "32"),
-    1,
-  );
+  if (command !== "unet") {
+    if (values.enumerate) throw onlyFor("--enumerate", command);
+    if (values["split-size"] !== undefined) throw onlyFor("--split-size", command);
+  } else if (values.full) {
+    throw new TypeError(`Cannot use --full with ${command}: it is an option of resnet50`);
+  }
+  return [readRun(command, parsed)];
+}
+
+function onlyFor(option: string, command: BenchCommand): TypeError {
+  return new TypeError(`Cannot use ${option} with ${command}: it is an option of unet`);
+}
+
+function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): BenchOptions {
+  const defaults = DEFAULTS[command];
+  const full = values.full && command === "resnet50";
+  const batch = integer("batch", values.batch ?? (full ? "120" : defaults.batch), 1);
   const microBatches = integer("micro-batches", values["micro-batches"], 1);
   const strategies = someOf("strategies", values.strategies, BENCH_STRATEGIES);
   if (command === "resnet50" && strategies.includes("pipeline") && batch < microBatches) {
@@ -122,21 +178,29 @@ export function readOptions(args: string[]): BenchOptions {
         `give a larger --batch or fewer --micro-batches`,
     );
   }
+  const size = integer("size", values.size ?? defaults.size, 1);
+  if (command === "unet" && size % UNET_STEP !== 0) {
+    throw new RangeError(`Cannot use --size ${size} for a U-Net: expected a multiple of ${UNET_STEP}`);
+  }
   return {
     command,
-    size: integer("size", values.size, 1),
+    size,
     model: oneOf("model", values.model, ["resnet50", "unet"] as const),
     batch,
     microBatches,
-    steps: integer("steps", values.steps, 1),
+    steps: integer("steps", values.steps ?? defaults.steps, 1),
     devices: values.devices === undefined ? undefined : list(values.devices),
     engine: oneOf("engine", values.engine, ["auto", "tensorflow", "wasm"] as const),
     strategies,
-    schedules: someOf("schedule", values.schedule, SCHEDULES),
+    schedules: someOf("schedule", values.schedule ?? defaults.schedule, SCHEDULES),
     partition: values.partition === "auto"
       ? "auto"
       : list(values.partition).map((cut) => /^\d+$/.test(cut) ? Number(cut) : cut),
-    data,
+    data: values.data ?? (full ? "synthetic" : defaults.data),
+    enumerate: values.enumerate,
+    splitSize: values["split-size"] === undefined
+      ? undefined
+      : integer("split-size", values["split-size"], 1),
     output: values.output,
     json: values.json,
     torch: values.torch,

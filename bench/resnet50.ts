@@ -1,8 +1,5 @@
-/**
- * The ResNet50 comparison: sequential, naive model parallel, pipeline. Strategies run in turn, a step each, round
- * after round, so that a drifting machine does not decide; each is compared with `single` of the same round.
- * @module
- */
+/** The ResNet50 comparison: sequential, data parallel, naive model parallel, pipeline. @module */
+import { tf } from "../deps.ts";
 import { imageFolder } from "../runtime/data/image_folder.ts";
 import { mnist } from "../runtime/data/mnist.ts";
 import type { Samples } from "../runtime/data/samples.ts";
@@ -10,34 +7,15 @@ import { synthetic } from "../runtime/data/synthetic.ts";
 import { machineInfo } from "../runtime/machine/machine.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import { resnet50 } from "../stages/resnet50.ts";
-import { Contestant, type Task } from "./contestant.ts";
+import { compare, type Entry, type Field, oncePerLine, type Outcome } from "./compare.ts";
+import { commonOptions, Measured, SEED, wholeModelEntries } from "./entries.ts";
 import type { BenchOptions } from "./options.ts";
-import { startTorchPeers, type TorchPeer } from "./peers/torch.ts";
+import { startTorchPeers } from "./peers/torch.ts";
 import type { Progress } from "../cli/progress.ts";
-import type { BenchResults, StrategyResult, Timeline } from "./results.ts";
-
-/** The comparison's outcome. */
-export interface Comparison {
-  readonly results: BenchResults;
-  readonly timelines: Timeline[];
-  /** Whole rounds. */
-  readonly rounds: number;
-  /** What ended the rounds before their time; those before it count. */
-  readonly failure?: unknown;
-}
+import type { Resnet50Results, StrategyResult } from "./results.ts";
 
 /** Samples of the synthetic data: a few batches, so that steps see new ones. */
 const SYNTHETIC_BATCHES = 4;
-const SEED = 1;
-
-/** Says in words what a trainer does when it comes up. */
-const PHASES = {
-  start: "starting workers",
-  partition: "measuring layers and cutting the model",
-  build: "building stages",
-  capture: "capturing stages",
-  measure: "measuring stages",
-} as const;
 
 /**
  * Runs the comparison.
@@ -51,168 +29,95 @@ export async function compareResnet50(
   names: readonly string[],
   progress: Progress,
   stopped: () => boolean,
-): Promise<Comparison> {
+): Promise<Outcome> {
   progress.phase("loading data", 2);
   const { data, classes, loss } = await loadData(options);
-  const task: Task = {
-    makeModel: () =>
-      resnet50({
-        inputShape: [options.size, options.size, 3],
-        classes,
-        activation: loss === "meanSquaredError" ? "linear" : "softmax",
-        seed: SEED,
-      }),
-    loss,
-    data,
-    batch: options.batch,
-  };
-  const told = new Set<string>(); // strategies find the same to say
-  const notice = (line: string) => {
-    if (!told.has(line)) progress.log(line);
-    told.add(line);
-  };
-  const contestants: Contestant[] = [];
-  let peers: TorchPeer[] = [];
-  try {
-    progress.phase("bringing up strategies", 40);
-    const plans = entries(options, names, notice);
-    let partition = options.partition;
-    for (const [i, [name, distributeOptions]] of plans.entries()) {
-      if (stopped()) break;
-      const at = (detail: string) => progress.tick([i, plans.length], `${name}: ${detail}`);
-      at("building the model");
-      const shared = distributeOptions.strategy === "single" ? {} : { partition };
-      const contestant = await Contestant.enter(
-        name,
-        task,
-        { ...distributeOptions, ...shared },
-        (phase) => at(PHASES[phase]),
-      );
-      contestants.push(contestant);
-      // Pipelines and the naive split share the partition that the first of them found.
-      if (distributeOptions.strategy !== "single" && partition === "auto") {
-        partition = contestant.trainer.partition;
-      }
-      at("first step");
-      await contestant.warmUp();
-    }
-    if (options.torch && !stopped()) {
-      progress.phase("starting torch", 30);
-      peers = await startTorchPeers(options.torch, {
-        ...options,
-        devices: names.length,
-        pipeline: options.strategies.includes("pipeline"),
-      }, progress);
-    }
-    progress.phase("training in turn", 100);
-    let failure: unknown;
-    try {
-      await runRounds(options.steps, contestants, peers, progress, stopped);
-    } catch (error) {
-      failure = error;
-    }
-    const rounds = Math.min(...[...contestants, ...peers].map((contestant) => contestant.rounds.length));
-    if (rounds === 0 || contestants.length === 0) {
-      throw failure ?? new Error("Interrupted before a round was whole: nothing was measured");
-    }
-    for (const contestant of [...contestants, ...peers]) contestant.keep(rounds);
-    return { ...summarize(options, names, { classes, loss }, contestants, peers), rounds, failure };
-  } finally {
-    for (const contestant of contestants) await contestant.leave();
-    for (const peer of peers) peer.stop();
-  }
+  const { torch, strategies } = options;
+  return await compare(
+    {
+      task: {
+        makeModel: () =>
+          resnet50({
+            inputShape: [options.size, options.size, 3],
+            classes,
+            activation: loss === "meanSquaredError" ? "linear" : "softmax",
+            seed: SEED,
+          }),
+        compile: () => ({ optimizer: tf.train.sgd(0.01), loss }),
+        data,
+        batch: options.batch,
+      },
+      entries: entries(options, commonOptions(options, names, oncePerLine(progress))),
+      steps: options.steps,
+      ...(torch
+        ? {
+          peers: () =>
+            startTorchPeers(torch, {
+              ...options,
+              model: "resnet50",
+              devices: names.length,
+              pipeline: strategies.includes("pipeline"),
+              dataParallel: true,
+            }, progress),
+        }
+        : {}),
+      weights: { up: 40, rounds: 100 },
+    },
+    progress,
+    stopped,
+    (field) => summarize(options, names, { classes, loss }, field),
+  );
 }
 
 /** The strategies in the order in which they come up: a pipeline first, for its partition serves the others. */
-function entries(
-  options: BenchOptions,
-  devices: readonly string[],
-  notice: (line: string) => void,
-): [string, DistributeOptions][] {
-  const common: DistributeOptions = { engine: options.engine, devices, seed: SEED, notice };
-  const list: [string, DistributeOptions][] = [];
-  if (options.strategies.includes("pipeline")) {
-    for (const schedule of options.schedules) {
-      list.push([schedule, {
-        ...common,
-        strategy: "pipeline",
-        schedule,
-        microBatches: options.microBatches,
-      }]);
+function entries(options: BenchOptions, common: DistributeOptions): Entry[] {
+  const { strategies, schedules, microBatches, partition } = options;
+  const list: Entry[] = [];
+  if (strategies.includes("pipeline")) {
+    for (const schedule of schedules) {
+      list.push({
+        name: schedule,
+        options: { ...common, strategy: "pipeline", schedule, microBatches, partition },
+      });
     }
   }
-  if (options.strategies.includes("modelParallel")) {
-    list.push(["modelParallel", { ...common, strategy: "modelParallel" }]);
+  if (strategies.includes("modelParallel")) {
+    list.push({ name: "modelParallel", options: { ...common, strategy: "modelParallel", partition } });
   }
-  if (options.strategies.includes("single")) {
-    list.push(["single", { ...common, strategy: "single", devices: devices.slice(0, 1) }]);
-  }
-  return list;
-}
-
-async function runRounds(
-  steps: number,
-  contestants: readonly Contestant[],
-  peers: readonly TorchPeer[],
-  progress: Progress,
-  stopped: () => boolean,
-): Promise<void> {
-  const all = [...contestants, ...peers];
-  for (let round = 0; round < steps; round++) {
-    for (let turn = 0; turn < all.length; turn++) {
-      // A round counts when all have had their turn: it is not begun after a stop, but finished.
-      if (turn === 0 && stopped() && round > 0) return;
-      const contestant = all[(round + turn) % all.length]!;
-      progress.tick(
-        [round * all.length + turn, steps * all.length],
-        `round ${round + 1}: ${contestant.name}`,
-      );
-      await contestant.step();
-    }
-  }
+  return [...list, ...wholeModelEntries(options, common)];
 }
 
 function summarize(
   options: BenchOptions,
   devices: readonly string[],
   { classes, loss }: { classes: number; loss: string },
-  contestants: readonly Contestant[],
-  peers: readonly TorchPeer[],
-): Pick<Comparison, "results" | "timelines"> {
-  const byName = new Map(contestants.map((contestant) => [contestant.name, contestant]));
-  const single = byName.get("single")?.rounds;
-  const result = (name: string) => byName.get(name)?.result(single);
+  { contestants, peers, rounds, failure }: Field,
+): Outcome {
+  const { size, batch, microBatches, steps, data } = options;
+  const measured = new Measured(contestants, (result) => result);
   const pipeline: Record<string, StrategyResult> = {};
-  for (const schedule of options.schedules) {
-    const measured = result(schedule);
-    if (measured) pipeline[schedule] = measured;
-  }
-  const engine = contestants[0]?.trainer.engine ?? options.engine;
+  for (const schedule of options.schedules) Object.assign(pipeline, measured.entry(schedule));
+  const resnet50: Resnet50Results = {
+    settings: { size, batch, microBatches, steps, devices, data, classes, loss },
+    ...measured.entry("single"),
+    ...measured.dataParallel(),
+    ...measured.entry("modelParallel"),
+    ...(Object.keys(pipeline).length > 0 ? { pipeline } : {}),
+    ...(peers.length > 0
+      ? { peers: Object.fromEntries(peers.map((p) => [p.name, p.result(measured.single)])) }
+      : {}),
+  };
   return {
     results: {
       machine: machineInfo(),
-      engine,
+      engine: contestants[0]?.trainer.engine ?? options.engine,
       date: new Date().toISOString(),
-      resnet50: {
-        settings: {
-          size: options.size,
-          batch: options.batch,
-          microBatches: options.microBatches,
-          steps: options.steps,
-          devices,
-          data: options.data,
-          classes,
-          loss,
-        },
-        ...(byName.has("single") ? { single: result("single")! } : {}),
-        ...(byName.has("modelParallel") ? { modelParallel: result("modelParallel")! } : {}),
-        ...(Object.keys(pipeline).length > 0 ? { pipeline } : {}),
-        ...(peers.length > 0
-          ? { peers: Object.fromEntries(peers.map((p) => [p.name, p.result(single)])) }
-          : {}),
-      },
+      resnet50,
     },
     timelines: contestants.flatMap((contestant) => contestant.timeline() ?? []),
+    rounds,
+    steps,
+    ...(failure === undefined ? {} : { failure }),
   };
 }
 

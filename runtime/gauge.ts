@@ -13,8 +13,10 @@ const COPY_BYTES = 1 << 24;
 export interface Gauge {
   /** Forward of one micro-batch. */
   readonly F: number;
-  /** Backward of one micro-batch, both parts at once. */
-  readonly BW: number;
+  /** Backward of one micro-batch: to the inputs, or both parts at once. */
+  readonly B: number;
+  /** Backward to the weights, where it runs apart; else 0. */
+  readonly W: number;
   /** The optimizer's update. */
   readonly U: number;
   /** Of an action, outside the engine. */
@@ -26,22 +28,21 @@ export interface Gauge {
 /**
  * Runs whole steps with inputs of zeros. The stage's optimizer slots are no longer what they were: only for a stage
  * that is built to be measured.
- *
- * @param workload whose backward runs as one
  */
 export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, workload: Workload): Gauge {
   const zeros = zerosOn(tensors);
   const mark = zeros({ shape: [1], dtype: "float32" });
   // A GPU goes on by itself after a call: what is copied from it comes after all that it was told to do.
   const finish = () => tensors.copyTo(mark, new Uint8Array(4));
-  const times: Record<"F" | "BW" | "U" | "host" | "copy", number[]> = {
+  const times: Record<"F" | "B" | "W" | "U" | "host" | "copy", number[]> = {
     F: [],
-    BW: [],
+    B: [],
+    W: [],
     U: [],
     host: [],
     copy: [],
   };
-  const timed = <T>(name: "F" | "BW" | "U", body: () => T): T => {
+  const timed = <T>(name: "F" | "B" | "W" | "U", body: () => T): T => {
     const engine = executor.engineMs;
     const start = performance.now();
     const result = body();
@@ -62,7 +63,8 @@ export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, work
       timed("F", () => executor.forward(microBatch, inputs, targets, workload)).forEach((t) =>
         tensors.free(t)
       );
-      timed("BW", () => executor.backward(0, [])).forEach((t) => tensors.free(t));
+      timed("B", () => executor.backward(0, [])).forEach((t) => tensors.free(t));
+      if (workload.split) timed("W", () => executor.weight([0]));
       timed("U", () => executor.update({ learningRate: 0, iteration: 0 }));
       executor.takeResults();
       times.copy.push(timeCopy(tensors));
@@ -73,9 +75,10 @@ export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, work
   }
   return {
     F: median(times.F.slice(1)),
-    BW: median(times.BW.slice(1)),
+    B: median(times.B.slice(1)),
+    W: median(times.W.slice(1)),
     U: median(times.U.slice(1)),
-    host: median(times.host.slice(3)),
+    host: median(times.host),
     copyPerByte: median(times.copy.slice(1)) / COPY_BYTES,
   };
 }

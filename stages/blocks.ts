@@ -8,6 +8,8 @@ export interface Block {
   readonly name: string;
   /** Position of its first layer. */
   readonly begin: number;
+  /** Name of its first layer. */
+  readonly layer: string;
 }
 
 /** A model's blocks in order. They cover it: a layer whose neighbours have other names is a block of its own. */
@@ -15,7 +17,7 @@ export function blocksOf(graph: ModelGraph): Block[] {
   const blocks: Block[] = [];
   graph.layers.forEach((layer, begin) => {
     const name = layer.name.split("_", 1)[0]!;
-    if (blocks.at(-1)?.name !== name) blocks.push({ name, begin });
+    if (blocks.at(-1)?.name !== name) blocks.push({ name, begin, layer: layer.name });
   });
   return blocks;
 }

@@ -6,13 +6,16 @@ import { PeerProcess } from "./peer_process.ts";
 
 /** What the peers are given. */
 export interface TorchOptions {
+  readonly model: "resnet50" | "unet";
   readonly size: number;
   readonly batch: number;
   readonly microBatches: number;
-  /** How many stages. */
+  /** How many stages, or replicas. */
   readonly devices: number;
   /** Whether to start a pipeline too. */
   readonly pipeline: boolean;
+  /** Whether to start DistributedDataParallel too. */
+  readonly dataParallel: boolean;
 }
 
 /** Children of the model before which its pipeline may be cut: the residual blocks. */
@@ -21,7 +24,10 @@ const LAST_BLOCK = 19;
 /** Where the search for torch's best cut begins, as a share of the blocks. */
 const CUTS_TRIED = [7, 8, 9, 10, 11, 12];
 
-/** Starts `torch single` and, if it is wanted and there are two devices, `torch pipeline` at its best cut. */
+/**
+ * Starts `torch single` and, where they are wanted and there are several devices, `torch ddp` and (of two)
+ * `torch pipeline` at its best cut.
+ */
 export async function startTorchPeers(
   python: string,
   options: TorchOptions,
@@ -29,8 +35,15 @@ export async function startTorchPeers(
 ): Promise<TorchPeer[]> {
   progress.tick(0.05, "torch single");
   const single = await TorchPeer.start(python, "torch single", "single", options);
+  const peers = [single];
   await single.step(false);
-  if (!options.pipeline || options.devices !== 2) return [single];
+  if (options.dataParallel && options.devices > 1) {
+    progress.tick(0.1, "torch ddp");
+    const ddp = await TorchPeer.start(python, "torch ddp", "ddp", options);
+    await ddp.step(false);
+    peers.push(ddp);
+  }
+  if (!options.pipeline || options.devices !== 2) return peers;
   const pipeline = await TorchPeer.start(python, "torch pipeline", "pipeline", options);
   let best = { cut: 0, seconds: Infinity };
   for (const [i, cut] of CUTS_TRIED.entries()) {
@@ -41,7 +54,7 @@ export async function startTorchPeers(
     if (seconds < best.seconds) best = { cut, seconds };
   }
   await pipeline.order(`cut ${best.cut}`);
-  return [single, pipeline];
+  return [...peers, pipeline];
 }
 
 /** @throws {Error} if there is no such Python, or it has no torch: before any work */
@@ -73,8 +86,8 @@ export class TorchPeer {
 
   /** @throws {Error} if Python or torch is not there, with what it said */
   static async start(python: string, name: string, mode: string, options: TorchOptions): Promise<TorchPeer> {
-    const { size, batch, microBatches, devices } = options;
-    const args = { mode, size, batch, micro: microBatches, devices };
+    const { model, size, batch, microBatches, devices } = options;
+    const args = { model, mode, size, batch, micro: microBatches, devices };
     return new TorchPeer(name, await PeerProcess.start(python, "./torch_peer.py", args), batch);
   }
 

@@ -44,12 +44,12 @@ export async function measureLayers(
   );
 }
 
-/** Times of whole steps, likewise. */
+/** Times of whole steps, likewise; W apart from B where the schedule has it so. */
 export async function gauge(options: LayerProfileOptions, samples: number): Promise<Gauge> {
-  const workload = workloadOf(options, samples, false);
+  const workload = workloadOf(options, samples, options.workloads.splits(options.shape));
   const gauges = await options.workers.all((link) => link.call("gauge", workload));
   const of = (part: keyof Gauge) => median(gauges.map((gauge) => gauge[part]));
-  return { F: of("F"), BW: of("BW"), U: of("U"), host: of("host"), copyPerByte: of("copyPerByte") };
+  return { F: of("F"), B: of("B"), W: of("W"), U: of("U"), host: of("host"), copyPerByte: of("copyPerByte") };
 }
 
 function workloadOf({ workloads, whole, shape }: LayerProfileOptions, samples: number, split: boolean) {

@@ -55,19 +55,18 @@ function estimates({ workloads, shape }: LayerProfileOptions, samples: number): 
  */
 export function asWhole(
   costs: Readonly<Record<string, LayerCost>>,
-  { F, BW, host }: Pick<Gauge, "F" | "BW" | "host">,
+  whole: Pick<Gauge, "F" | "B" | "W" | "host">,
 ): Record<string, LayerCost> {
   const all = Object.values(costs);
-  const sum = (of: (cost: LayerCost) => number) => all.reduce((total, cost) => total + of(cost), 0);
-  const scale = (whole: number, parts: number) =>
-    parts > 0 ? Math.max(0, whole - host) / parts / 1000 : 1 / 1000;
-  const forward = scale(F, sum((cost) => cost.F));
-  const back = scale(BW, sum((cost) => cost.B + cost.W));
+  const sum = (...parts: (keyof LayerCost)[]) =>
+    all.reduce((total, cost) => total + parts.reduce((sum, part) => sum + cost[part], 0), 0);
+  const scale = (ms: number, layers: number) =>
+    layers > 0 ? Math.max(0, ms - whole.host) / layers / 1000 : 1 / 1000;
+  const apart = whole.W > 0;
+  const F = scale(whole.F, sum("F"));
+  const B = scale(whole.B, apart ? sum("B") : sum("B", "W"));
+  const W = apart ? scale(whole.W, sum("W")) : B;
   return Object.fromEntries(
-    Object.entries(costs).map(([name, cost]) => [name, {
-      F: cost.F * forward,
-      B: cost.B * back,
-      W: cost.W * back,
-    }]),
+    Object.entries(costs).map(([name, cost]) => [name, { F: cost.F * F, B: cost.B * B, W: cost.W * W }]),
   );
 }

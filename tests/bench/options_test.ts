@@ -1,7 +1,13 @@
 /** The benchmark's command line: defaults as documented, and bad values refused before any work. */
 import assert from "node:assert/strict";
-import { BENCH_STRATEGIES, COMMANDS, HELP, readOptions } from "../../bench/options.ts";
+import { BENCH_STRATEGIES, type BenchOptions, COMMANDS, HELP, readRuns } from "../../bench/options.ts";
 import { SCHEDULES } from "../../runtime/schedules/schedules.ts";
+
+/** The one run of a command, ResNet50's where none is named. */
+function readOptions(args: string[]): BenchOptions {
+  const named = (COMMANDS as readonly string[]).includes(args[0] ?? "");
+  return readRuns(named ? args : ["resnet50", ...args])[0]!;
+}
 
 Deno.test("without options the published sizes are run with every strategy", () => {
   assert.deepEqual(readOptions([]), {
@@ -17,6 +23,8 @@ Deno.test("without options the published sizes are run with every strategy", () 
     schedules: ["gpipe", "1f1b", "zero-bubble"],
     partition: "auto",
     data: "mnist",
+    enumerate: false,
+    splitSize: undefined,
     output: "bench-results",
     json: undefined,
     torch: undefined,
@@ -29,7 +37,7 @@ Deno.test("without options the published sizes are run with every strategy", () 
 Deno.test("--full is the published setting, and single options still decide", () => {
   const { batch, data } = readOptions(["--full"]);
   assert.deepEqual([batch, data], [120, "synthetic"]);
-  assert.deepEqual(readOptions(["resnet50", "--full", "--batch", "24", "--data", "mnist"]).batch, 24);
+  assert.deepEqual(readOptions(["--full", "--batch", "24", "--data", "mnist"]).batch, 24);
 });
 
 Deno.test("convolutions are those of the model that is named", () => {
@@ -51,8 +59,8 @@ Deno.test("lists are read without spaces and repetitions", () => {
 
 for (
   const [args, message] of [
-    [["u-net"], /Cannot run "u-net": expected one of resnet50, convolutions, allreduce/],
-    [["resnet50", "more"], /Cannot run "resnet50 more"/],
+    [["u-net"], /Cannot run "resnet50 u-net": expected one of resnet50, unet, convolutions, allreduce/],
+    [["more"], /Cannot run "resnet50 more"/],
     [["--size", "0"], /Cannot use --size 0: expected an integer >= 1/],
     [["--batch", "many"], /Cannot use --batch many/],
     [["--steps", "1.5"], /Cannot use --steps 1.5/],
@@ -105,3 +113,32 @@ Deno.test("the help text names every option and value", () => {
     assert.ok(HELP.includes(name), name);
   }
 });
+
+Deno.test("without a command both comparisons run, each with its own defaults", () => {
+  const runs = readRuns(["--steps", "2", "--enumerate", "--full"]);
+  assert.deepEqual(
+    runs.map(({ command, size, batch, steps, data }) => [command, size, batch, steps, data]),
+    [["resnet50", 128, 120, 2, "synthetic"], ["unet", 64, 16, 2, "digits"]],
+  );
+  assert.equal(runs[1]!.enumerate, true);
+});
+
+Deno.test("U-Net's options are read, and its schedule is one", () => {
+  const [run] = readRuns(["unet", "--enumerate", "--split-size", "4", "--partition", "decoder3"]);
+  const { enumerate, splitSize, partition, schedules } = run!;
+  assert.deepEqual([enumerate, splitSize, partition, schedules], [true, 4, ["decoder3"], ["zero-bubble"]]);
+});
+
+for (
+  const [args, message] of [
+    [["--partition", "decoder3"], /Cannot use --partition decoder3 for resnet50 and unet at once: name one/],
+    [["--data", "pictures"], /Cannot use --data pictures for resnet50 and unet at once/],
+    [["resnet50", "--enumerate"], /Cannot use --enumerate with resnet50: it is an option of unet/],
+    [["convolutions", "--split-size", "2"], /Cannot use --split-size with convolutions/],
+    [["unet", "--full"], /Cannot use --full with unet: it is an option of resnet50/],
+    [["unet", "--split-size", "0"], /Cannot use --split-size 0: expected an integer >= 1/],
+    [["unet", "--size", "60"], /Cannot use --size 60 for a U-Net: expected a multiple of 32/],
+  ] as [string[], RegExp][]
+) {
+  Deno.test(`refused: bench ${args.join(" ")}`, () => assert.throws(() => readRuns(args), message));
+}

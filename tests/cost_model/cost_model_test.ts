@@ -119,9 +119,13 @@ Deno.test("a step never gets faster when a layer gets slower", () => {
 
 Deno.test("layers measured apart are scaled to what the whole took, without its host time", () => {
   const costs = { a: { F: 2, B: 1, W: 1 }, b: { F: 6, B: 3, W: 5 } };
-  assert.deepEqual(asWhole(costs, { F: 4.5, BW: 20.5, host: 0.5 }), {
+  assert.deepEqual(asWhole(costs, { F: 4.5, B: 20.5, W: 0, host: 0.5 }), {
     a: { F: 0.001, B: 0.002, W: 0.002 },
     b: { F: 0.003, B: 0.006, W: 0.01 },
+  });
+  assert.deepEqual(asWhole(costs, { F: 4.5, B: 8.5, W: 3.5, host: 0.5 }), {
+    a: { F: 0.001, B: 0.002, W: 0.0005 },
+    b: { F: 0.003, B: 0.006, W: 0.0025 },
   });
 });
 

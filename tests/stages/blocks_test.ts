@@ -25,11 +25,11 @@ const NET = named([
 
 Deno.test("blocksOf() takes layers together that follow each other and begin alike", () => {
   assert.deepEqual(blocksOf(NET), [
-    { name: "stem", begin: 0 },
-    { name: "encoder1", begin: 2 },
-    { name: "encoder2", begin: 4 },
-    { name: "decoder1", begin: 5 },
-    { name: "head", begin: 7 },
+    { name: "stem", begin: 0, layer: "stem_conv" },
+    { name: "encoder1", begin: 2, layer: "encoder1_block1_conv1" },
+    { name: "encoder2", begin: 4, layer: "encoder2_block1_conv1" },
+    { name: "decoder1", begin: 5, layer: "decoder1_join" },
+    { name: "head", begin: 7, layer: "head" },
   ]);
 });
 
