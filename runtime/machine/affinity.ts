@@ -1,4 +1,4 @@
-/** Binds a thread to a core. @module */
+/** Binds a thread to cores. @module */
 import { openLibc } from "../tensorflow/library/libc.ts";
 
 /** Bytes of a mask of cores: room for 8,192. */
@@ -11,10 +11,15 @@ const MASK_BYTES = 1024;
  * @throws {Error} if the system refuses the core
  */
 export function pinToCore(core: number): void {
+  bindToCores([core]);
+}
+
+/** As `pinToCore`, to any of several cores. @throws {Error} if the system refuses them */
+export function bindToCores(cores: readonly number[]): void {
   if (Deno.build.os !== "linux") return;
   const mask = new Uint8Array(MASK_BYTES);
-  mask[core >> 3] = 1 << (core & 7);
+  for (const core of cores) mask[core >> 3]! |= 1 << (core & 7);
   if (openLibc().sched_setaffinity(0, BigInt(mask.length), mask) !== 0) {
-    throw new Error(`Cannot bind a worker to core ${core}: the system refused`);
+    throw new Error(`Cannot bind a worker to core ${cores.join(", ")}: the system refused`);
   }
 }

@@ -3,6 +3,8 @@ import { convolutionShapes, flopsOf, PARTS } from "../../bench/convolutions/shap
 import { convolutionTable, type ConvolutionTiming } from "../../bench/convolutions/table.ts";
 import { measureConvolutions } from "../../bench/convolutions/wasm.ts";
 import { createProgress } from "../../cli/progress.ts";
+import { bindToCores } from "../../runtime/machine/affinity.ts";
+import { allowedCores } from "../../runtime/machine/machine.ts";
 
 Deno.test("ResNet50's convolutions are 53, of 0.66 GFLOP a sample of 64x64 pixels", () => {
   const shapes = convolutionShapes({ model: "resnet50", size: 64, batch: 1 });
@@ -35,9 +37,12 @@ Deno.test("every convolution is measured on the engine wasm in every way that ca
   using progress = createProgress({
     stream: { isTerminal: () => false, writeSync: (bytes) => bytes.length },
   });
+  const cores = allowedCores();
   const options = { model: "resnet50", size: 32, batch: 1 } as const;
   const timings = await measureConvolutions(options, progress);
   assert.equal(timings.length, PARTS.length * convolutionShapes(options).length);
+  bindToCores(cores); // it bound this thread to one, which other tests may come to run on
+  assert.deepEqual(allowedCores(), cores);
   for (const { part, ms, chosen } of timings) {
     const ways = part === "filterGradient" ? ["composed", "own"] : ["stock", "composed", "own"];
     assert.deepEqual(Object.keys(ms), ways, part);
