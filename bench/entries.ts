@@ -17,6 +17,9 @@ export function commonOptions(
   return { engine, devices, seed: SEED, notice };
 }
 
+/** How data parallel replicas add up, in the order of the table: the names of their results too. */
+const REDUCTIONS = ["ring", "parameterServer"] as const;
+
 /** The strategies in which a device has the whole model. */
 export function wholeModelEntries(
   { strategies }: Pick<BenchOptions, "strategies">,
@@ -24,6 +27,11 @@ export function wholeModelEntries(
 ): Entry[] {
   const { devices = [] } = common;
   const list: Entry[] = [];
+  if (strategies.includes("dataParallel") && devices.length > 1) {
+    for (const allreduce of REDUCTIONS) {
+      list.push({ name: allreduce, options: { ...common, strategy: "dataParallel", allreduce } });
+    }
+  }
   if (strategies.includes("single")) {
     list.push({
       name: "single",

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { type ScheduleName, SCHEDULES } from "../runtime/schedules/schedules.ts";
 
 /** Strategies that the comparison knows, in the order of the table. */
-export const BENCH_STRATEGIES = ["single", "modelParallel", "pipeline"] as const;
+export const BENCH_STRATEGIES = ["single", "dataParallel", "modelParallel", "pipeline"] as const;
 
 /** Name of a strategy. */
 export type BenchStrategy = typeof BENCH_STRATEGIES[number];

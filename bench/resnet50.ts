@@ -57,7 +57,7 @@ export async function compareResnet50(
               model: "resnet50",
               devices: names.length,
               pipeline: strategies.includes("pipeline"),
-              dataParallel: true,
+              dataParallel: strategies.includes("dataParallel"),
             }, progress),
         }
         : {}),

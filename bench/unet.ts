@@ -76,7 +76,7 @@ export async function compareUnet(
               model: "unet",
               devices: names.length,
               pipeline: false,
-              dataParallel: true,
+              dataParallel: strategies.includes("dataParallel"),
             }, progress),
         }
         : {}),
