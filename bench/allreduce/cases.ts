@@ -9,6 +9,9 @@ export interface CaseGroup {
   readonly sizes: readonly number[];
 }
 
+/** Bytes of one memory of WebAssembly, less what a group's counters take. */
+const SHARED = 2 ** 32 - 1e6;
+
 /** Share of the memory that is free of which use is made. */
 const USED = 0.8;
 
@@ -27,15 +30,21 @@ export function planCases(
   const ascending = [...sizes].sort((a, b) => a - b);
   const groups = workers.map((count) => {
     const fits = ascending.filter((bytes) => {
-      const needed = bytesNeeded(count, bytes, gloo);
-      if (needed <= USED * free) return true;
-      const reason = `needs ${gigabytes(needed)} of memory: ${gigabytes(free)} are free`;
-      skipped.push({ workers: count, bytes, reason });
-      return false;
+      const reason = whyNot(count, bytes, free, gloo);
+      if (reason !== undefined) skipped.push({ workers: count, bytes, reason });
+      return reason === undefined;
     });
     return { workers: count, sizes: fits };
   });
   return { groups: groups.filter((group) => group.sizes.length > 0), skipped };
+}
+
+function whyNot(workers: number, bytes: number, free: number, gloo: boolean): string | undefined {
+  const shared = workers * bytes; // the server's sum, and the parts that are handed over to it
+  if (shared > SHARED) return `needs ${gigabytes(shared)} of shared memory: ${gigabytes(SHARED)} is the most`;
+  const needed = bytesNeeded(workers, bytes, gloo);
+  if (needed <= USED * free) return undefined;
+  return `needs ${gigabytes(needed)} of memory: ${gigabytes(free)} are free`;
 }
 
 /**

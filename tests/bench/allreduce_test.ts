@@ -21,6 +21,10 @@ Deno.test("sizes that do not fit in memory are left out, with the reason", () =>
     skipped: [{ workers: 8, bytes: 1e8, reason: "needs 2.5 GB of memory: 0.9 GB are free" }],
   });
   assert.deepEqual(planCases([2], [1e8], free, true).groups, []); // gloo needs some too
+  assert.deepEqual(planCases([2, 16], [4e8], 1e12, true), {
+    groups: [{ workers: 2, sizes: [4e8] }],
+    skipped: [{ workers: 16, bytes: 4e8, reason: "needs 6.4 GB of shared memory: 4.3 GB is the most" }],
+  });
 });
 
 Deno.test("a case has medians of each contestant, and medians of ratios within rounds", () => {
