@@ -57,6 +57,7 @@ export { digitMasks, type DigitMasksOptions } from "./runtime/data/digit_masks.t
 export type { ImageShape } from "./runtime/data/image_files.ts";
 export { imageMaskFolder, type ImageMaskFolderOptions } from "./runtime/data/image_mask_folder.ts";
 export type { AugmentOptions } from "./runtime/data/augment.ts";
+export { inMemory } from "./runtime/data/in_memory.ts";
 export { synthetic, type SyntheticOptions } from "./runtime/data/synthetic.ts";
 export type { Samples } from "./runtime/data/samples.ts";
 export type { DType, TensorSpec } from "./ring/dtype.ts";

@@ -1,7 +1,9 @@
 /** Images and masks to train the U-Net on, and others that are held out. @module */
 import { join } from "node:path";
+import { sizeOf } from "../ring/dtype.ts";
 import { digitMasks } from "../runtime/data/digit_masks.ts";
 import { imageMaskFolder } from "../runtime/data/image_mask_folder.ts";
+import { inMemory } from "../runtime/data/in_memory.ts";
 import type { Samples } from "../runtime/data/samples.ts";
 import { synthetic } from "../runtime/data/synthetic.ts";
 import { SEED } from "./entries.ts";
@@ -11,6 +13,8 @@ import type { BenchOptions } from "./options.ts";
 const HELD_OUT = 64;
 /** Of a folder, each image whose number is a multiple of this is held out. */
 const EVERY = 5;
+/** Most bytes of images that are drawn ahead. */
+const MOST_KEPT = 2 ** 30;
 /** Batches of synthetic data, so that steps see new ones. */
 const SYNTHETIC_BATCHES = 4;
 
@@ -28,8 +32,11 @@ export interface MaskData {
 export async function loadMasks({ data, size, batch }: BenchOptions): Promise<MaskData> {
   const shape = [size, size, 3] as [number, number, number];
   if (data === "digits") {
+    const train = await digitMasks({ shape, seed: SEED });
+    const bytes = 4 * train.length * (sizeOf(train.input.shape) + sizeOf(train.target.shape));
     return {
-      train: await digitMasks({ shape, seed: SEED }),
+      // Drawing takes a core that others train on.
+      train: bytes <= MOST_KEPT ? await inMemory(train) : train,
       heldOut: await digitMasks({ shape, seed: SEED, split: "test", count: HELD_OUT }),
     };
   }
