@@ -54,8 +54,9 @@ export async function searchCuts(
   progress.phase("profiling layers", 20);
   const model = task.makeModel();
   const names = new Map(blocksOf(modelGraph(model)).map(({ name, layer }) => [layer, name]));
+  let profiling = true;
   await using scout = await distribute(model, { ...common, strategy: "pipeline", schedule }, (phase) => {
-    if (phase === "start" || phase === "partition") progress.tick(0.1, describePhase(phase));
+    if (profiling) progress.tick(0.1, describePhase(phase));
   });
   scout.compile(task.compile());
   const { entries } = await scout.forecast(task.data, {
@@ -63,6 +64,7 @@ export async function searchCuts(
     ...(partition === "auto" ? {} : { partitions: [partition] }),
     ...(splitSize === undefined ? {} : { splitSizes: [splitSize] }),
   });
+  profiling = false;
   const predicted = entries.map(({ partition, splitSize, seconds }): CutResult => ({
     partition: partition.map((layer) => names.get(layer) ?? layer),
     splitSize,
