@@ -2,10 +2,8 @@
 import type { EngineTensors, StageExecutor, Workload } from "../stages/executor.ts";
 import { zerosOn } from "./measure.ts";
 
-/** Most rounds measured, after one that warms up. */
-const ROUNDS = 4;
-/** Time after which no further round begins, in milliseconds; one is always measured. */
-const BUDGET_MS = 2000;
+/** Rounds measured, after one that warms up. */
+const ROUNDS = 2;
 /** Bytes of the tensor that is copied: more than caches hold of it and of its copy. */
 const COPY_BYTES = 1 << 24;
 
@@ -26,7 +24,8 @@ export interface Gauge {
 }
 
 /**
- * Runs whole steps with inputs of zeros. The stage's optimizer slots are no longer what they were: only for a stage
+ * Runs whole steps with inputs of zeros. Of each time the least is taken: what else the machine does adds to it. The
+ * stage's optimizer slots are no longer what they were: only for a stage
  * that is built to be measured.
  */
 export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, workload: Workload): Gauge {
@@ -55,9 +54,7 @@ export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, work
   const size = workload.inputs[0]?.shape[0] ?? 1;
   const microBatch = { index: 0, step: 0, firstSample: 0, size, batchSize: size };
   try {
-    const start = performance.now();
     for (let round = 0; round <= ROUNDS; round++) {
-      if (round > 1 && performance.now() - start > BUDGET_MS) break;
       const inputs = workload.inputs.map(zeros);
       const targets = workload.targets.map(zeros);
       timed("F", () => executor.forward(microBatch, inputs, targets, workload)).forEach((t) =>
@@ -73,13 +70,14 @@ export function gaugeStage(executor: StageExecutor, tensors: EngineTensors, work
     tensors.free(mark);
     executor.reset();
   }
+  const least = (name: keyof typeof times) => Math.min(...times[name].slice(1));
   return {
-    F: median(times.F.slice(1)),
-    B: median(times.B.slice(1)),
-    W: median(times.W.slice(1)),
-    U: median(times.U.slice(1)),
-    host: median(times.host),
-    copyPerByte: median(times.copy.slice(1)) / COPY_BYTES,
+    F: least("F"),
+    B: least("B"),
+    W: workload.split ? least("W") : 0,
+    U: least("U"),
+    host: least("host"),
+    copyPerByte: least("copy") / COPY_BYTES,
   };
 }
 
@@ -93,8 +91,4 @@ function timeCopy(tensors: EngineTensors): number {
   const ms = performance.now() - start;
   tensors.free(value);
   return ms;
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
 }

@@ -9,6 +9,8 @@ import { gauge, largestMeasurable, type LayerProfileOptions, measureLayers } fro
 
 /** Samples that layers are measured with, beside the whole batch. */
 const SAMPLES = [1, 4];
+/** How often each number of samples has its turn: a machine may be slower at one of them than at the others. */
+const TURNS = 2;
 
 /**
  * Measures the layers with few samples and with many, and what is around them. Where the options want estimated
@@ -19,27 +21,45 @@ export async function profileModel(options: LayerProfileOptions): Promise<CostMo
   const { graph } = workloads;
   const most = Math.max(1, await largestMeasurable(options, shape.batchSize));
   const sizes = [...SAMPLES.filter((samples) => samples < most), most];
+  const gauges = new Map<number, Gauge>();
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const samples of sizes) {
+      const measured = await gauge(options, samples);
+      gauges.set(samples, leastOf(measured, gauges.get(samples)));
+    }
+  }
   const points: LayerPoint[] = [];
-  const gauges: Gauge[] = [];
   for (const samples of sizes) {
-    const measured = await gauge(options, samples);
-    gauges.push(measured);
     const costs = workloads.options.costs === "measured"
       ? await measureLayers(options, samples)
       : estimates(options, samples);
-    points.push({ samples, costs: asWhole(costs, measured) });
+    points.push({ samples, costs: asWhole(costs, gauges.get(samples)!) });
   }
-  const host = gauges[0]!.host;
+  const all = [...gauges.values()];
+  const host = Math.min(...all.map((gauge) => gauge.host));
   const trained = graph.layers.reduce((sum, layer) => sum + trainedBytes(layer), 0);
   return {
     graph,
     curves: new LayerCurves(points),
     sampleBytes: new Map([...workloads.specs(shape, 1)].map(([key, spec]) => [key, byteLengthOf(spec)])),
     hostSeconds: host / 1000,
-    secondsPerByteSent: gauges[0]!.copyPerByte / 1000,
+    secondsPerByteSent: Math.min(...all.map(({ copyPerByte }) => copyPerByte)) / 1000,
     secondsPerByteUpdated: trained === 0
       ? 0
-      : Math.max(0, Math.min(...gauges.map(({ U }) => U)) - host) / 1000 / trained,
+      : Math.max(0, Math.min(...all.map(({ U }) => U)) - host) / 1000 / trained,
+  };
+}
+
+/** The least of each time. */
+function leastOf(a: Gauge, b: Gauge = a): Gauge {
+  const least = (part: keyof Gauge) => Math.min(a[part], b[part]);
+  return {
+    F: least("F"),
+    B: least("B"),
+    W: least("W"),
+    U: least("U"),
+    host: least("host"),
+    copyPerByte: least("copyPerByte"),
   };
 }
 
