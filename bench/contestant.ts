@@ -11,6 +11,13 @@ import type { CompileArgs } from "../runtime/trainer/trainer_args.ts";
 import { peakDuring, residentBytes } from "./memory.ts";
 import type { StrategyResult, Timeline, TimelineEvent } from "./results.ts";
 
+/** What a reader calls a strategy, where that is not its name. */
+const TITLES: Readonly<Record<string, string>> = {
+  ring: "data parallel ring",
+  parameterServer: "data parallel parameter server",
+  modelParallel: "model parallel",
+};
+
 /** What every strategy trains. */
 export interface Task {
   readonly makeModel: () => tf.LayersModel;
@@ -122,7 +129,7 @@ export class Contestant {
     if (!trace || trace.length < 2) return undefined;
     const start = Math.min(...trace.map((events) => events[0]?.start ?? Infinity));
     return {
-      schedule: this.name,
+      schedule: TITLES[this.name] ?? this.name,
       rows: trace.map((events, stage) => ({
         device: this.trainer.options.devices[stage]!.name,
         events: events.flatMap((event) => timelineEvents(event, start)),

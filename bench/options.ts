@@ -38,6 +38,8 @@ export interface BenchOptions {
   readonly data: string;
   /** U-Net: whether every partition is measured with every split size. */
   readonly enumerate: boolean;
+  /** U-Net: rounds as passes over the data, in place of `steps`. */
+  readonly epochs: number | undefined;
   /** U-Net: the one split size of its pipeline. */
   readonly splitSize: number | undefined;
   readonly output: string;
@@ -75,6 +77,7 @@ const OPTIONS = {
   partition: { type: "string", default: "auto" },
   "split-size": { type: "string" },
   enumerate: { type: "boolean", default: false },
+  epochs: { type: "string" },
   data: { type: "string" },
   full: { type: "boolean", default: false },
   output: { type: "string", default: "bench-results" },
@@ -123,6 +126,7 @@ ResNet50 alone:
 U-Net alone:
   --enumerate          measure every partition between blocks with split sizes 1, 2, 4, ... and take the best; without
                        it, the best by prediction is taken. Ctrl-C keeps what was measured
+  --epochs N           train for so many passes over the data, in place of --steps
   --split-size N       samples in a micro-batch of its pipeline, in place of the best
 
 Results go to standard output, progress to standard error. Exit code 0: all went well.
@@ -156,6 +160,7 @@ export function readRuns(args: string[]): BenchOptions[] {
   if (command !== "unet") {
     if (values.enumerate) throw onlyFor("--enumerate", command);
     if (values["split-size"] !== undefined) throw onlyFor("--split-size", command);
+    if (values.epochs !== undefined) throw onlyFor("--epochs", command);
   } else if (values.full) {
     throw new TypeError(`Cannot use --full with ${command}: it is an option of resnet50`);
   }
@@ -198,6 +203,7 @@ function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): B
       : list(values.partition).map((cut) => /^\d+$/.test(cut) ? Number(cut) : cut),
     data: values.data ?? (full ? "synthetic" : defaults.data),
     enumerate: values.enumerate,
+    epochs: values.epochs === undefined ? undefined : integer("epochs", values.epochs, 1),
     splitSize: values["split-size"] === undefined
       ? undefined
       : integer("split-size", values["split-size"], 1),

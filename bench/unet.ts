@@ -34,13 +34,14 @@ const SHOWN = 6;
  * @throws {Error} what went wrong before anything was measured
  */
 export async function compareUnet(
-  options: BenchOptions,
+  given: BenchOptions,
   names: readonly string[],
   progress: Progress,
   stopped: () => boolean,
 ): Promise<Outcome> {
   progress.phase("loading data", 3);
-  const data = await loadMasks(options);
+  const data = await loadMasks(given);
+  const options = { ...given, steps: stepsOf(given, data.train) };
   const task: Task = {
     makeModel: () => unet({ inputShape: [options.size, options.size, 3], seed: SEED }),
     compile: () => ({
@@ -86,6 +87,11 @@ export async function compareUnet(
     stopped,
     (field) => summarize({ options, settings, data, cuts, schedule, field }, progress, stopped),
   );
+}
+
+/** Rounds; the one that is not timed counts for an epoch as well. */
+function stepsOf({ epochs, steps, batch }: BenchOptions, { length }: Samples): number {
+  return epochs === undefined ? steps : Math.max(1, epochs * Math.floor(length / batch) - 1);
 }
 
 /** The strategies in the order in which they come up. */

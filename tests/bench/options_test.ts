@@ -24,6 +24,7 @@ Deno.test("without options the published sizes are run with every strategy", () 
     partition: "auto",
     data: "mnist",
     enumerate: false,
+    epochs: undefined,
     splitSize: undefined,
     output: "bench-results",
     json: undefined,
@@ -124,9 +125,10 @@ Deno.test("without a command both comparisons run, each with its own defaults", 
 });
 
 Deno.test("U-Net's options are read, and its schedule is one", () => {
-  const [run] = readRuns(["unet", "--enumerate", "--split-size", "4", "--partition", "decoder3"]);
-  const { enumerate, splitSize, partition, schedules } = run!;
-  assert.deepEqual([enumerate, splitSize, partition, schedules], [true, 4, ["decoder3"], ["zero-bubble"]]);
+  const [run] = readRuns(["unet", "--enumerate", "--split-size=4", "--partition=decoder3", "--epochs=2"]);
+  const { enumerate, splitSize, partition, schedules, epochs } = run!;
+  assert.deepEqual([enumerate, splitSize, epochs], [true, 4, 2]);
+  assert.deepEqual([partition, schedules], [["decoder3"], ["zero-bubble"]]);
 });
 
 for (
@@ -134,6 +136,7 @@ for (
     [["--partition", "decoder3"], /Cannot use --partition decoder3 for resnet50 and unet at once: name one/],
     [["--data", "pictures"], /Cannot use --data pictures for resnet50 and unet at once/],
     [["resnet50", "--enumerate"], /Cannot use --enumerate with resnet50: it is an option of unet/],
+    [["resnet50", "--epochs", "2"], /Cannot use --epochs with resnet50/],
     [["convolutions", "--split-size", "2"], /Cannot use --split-size with convolutions/],
     [["unet", "--full"], /Cannot use --full with unet: it is an option of resnet50/],
     [["unet", "--split-size", "0"], /Cannot use --split-size 0: expected an integer >= 1/],
