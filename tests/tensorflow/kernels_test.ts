@@ -53,18 +53,22 @@ const CONVOLUTIONS: Convolution[] = [
   // padded: a product would miss the border
   { x: [2, 4, 3, 4], filter: [1, 1, 4, 3], pad: 1, runs: ["plain", "plain", "plain"] },
   // 3x3 over few pixels: patches
-  { x: [1, 2, 2, 16], filter: [3, 3, 16, 5], pad: "same", runs: ["im2col", "im2col", "im2col"] },
+  { x: [1, 2, 2, 16], filter: [3, 3, 16, 5], pad: "same", runs: ["im2col", "im2col", "inside"] },
   { x: [1, 3, 5, 24], filter: [3, 3, 24, 3], pad: "valid", runs: ["im2col", "im2col", "im2col"] },
-  { x: [2, 3, 2, 64], filter: [3, 3, 64, 4], pad: 1, runs: ["im2col", "im2col", "im2col"] },
+  { x: [2, 3, 2, 64], filter: [3, 3, 64, 4], pad: 1, runs: ["im2col", "im2col", "inside"] },
   {
     x: [3, 2, 3, 100],
     filter: [3, 3, 100, 2],
     pad: explicit(1, 0, 2, 1),
     runs: ["im2col", "im2col", "im2col"],
   },
-  { x: [4, 3, 2, 96], filter: [3, 3, 96, 2], pad: "same", runs: ["im2col", "plain", "im2col"] },
+  { x: [4, 3, 2, 96], filter: [3, 3, 96, 2], pad: "same", runs: ["im2col", "plain", "inside"] },
+  { x: [1, 9, 2, 72], filter: [3, 3, 72, 2], pad: "same", runs: ["im2col", "plain", "im2col"] },
   { x: [2, 3, 4, 512], filter: [3, 3, 512, 2], pad: "same", runs: ["im2col", "im2col", "im2col"] },
-  { x: [2, 3, 3, 40], filter: [3, 3, 40, 3], pad: "same", runs: ["plain", "plain", "im2col"] },
+  { x: [2, 3, 3, 40], filter: [3, 3, 40, 3], pad: "same", runs: ["plain", "plain", "inside"] },
+  // 3x3 over images hardly larger: what each position in the filter meets
+  { x: [2, 2, 2, 256], filter: [3, 3, 256, 256], pad: "same", runs: ["inside", "inside", "im2col"] },
+  { x: [3, 1, 1, 20], filter: [3, 3, 20, 4], pad: "same", runs: ["im2col", "im2col", "inside"] },
   // 3x3 strided: patches for the forward and the filter alone
   { x: [1, 4, 4, 16], filter: [3, 3, 16, 4], strides: 2, pad: "same", runs: ["im2col", "plain", "im2col"] },
   { x: [2, 5, 7, 32], filter: [3, 3, 32, 4], strides: 2, pad: "valid", runs: ["im2col", "plain", "im2col"] },
@@ -78,12 +82,15 @@ const CONVOLUTIONS: Convolution[] = [
     runs: ["im2col", "plain", "im2col"],
   },
   { x: [3, 8, 8, 16], filter: [3, 3, 16, 3], strides: 2, pad: "same", runs: ["plain", "plain", "im2col"] },
-  // 3x3 over many pixels: a product per position in the filter
-  { x: [2, 5, 6, 16], filter: [3, 3, 16, 4], pad: "same", runs: ["plain", "plain", "taps"] },
-  { x: [1, 7, 5, 17], filter: [3, 3, 17, 3], pad: "valid", runs: ["plain", "plain", "taps"] },
-  { x: [3, 4, 3, 16], filter: [3, 3, 16, 2], pad: 1, runs: ["plain", "plain", "taps"] },
+  // 3x3 over many pixels: a product per position in the filter, inside the image where that is small
+  { x: [2, 5, 6, 16], filter: [3, 3, 16, 4], pad: "same", runs: ["plain", "plain", "inside"] },
+  { x: [1, 7, 5, 17], filter: [3, 3, 17, 3], pad: "valid", runs: ["plain", "plain", "inside"] },
+  { x: [3, 4, 3, 16], filter: [3, 3, 16, 2], pad: 1, runs: ["plain", "plain", "inside"] },
+  { x: [2, 5, 9, 16], filter: [3, 3, 16, 4], pad: "same", runs: ["plain", "plain", "taps"] },
+  { x: [1, 9, 5, 17], filter: [3, 3, 17, 3], pad: "valid", runs: ["plain", "plain", "taps"] },
+  { x: [3, 9, 3, 16], filter: [3, 3, 16, 2], pad: 1, runs: ["plain", "plain", "taps"] },
   {
-    x: [1, 6, 6, 16],
+    x: [1, 6, 9, 16],
     filter: [3, 3, 16, 2],
     pad: explicit(0, 2, 1, 0),
     runs: ["plain", "plain", "taps"],
@@ -93,6 +100,7 @@ const CONVOLUTIONS: Convolution[] = [
   { x: [2, 6, 5, 3], filter: [3, 3, 3, 4], strides: 2, pad: 1, runs: ["plain", "plain", "plain"] },
   { x: [1, 9, 9, 3], filter: [7, 7, 3, 2], strides: 2, pad: 3, runs: ["plain", "plain", "plain"] },
   { x: [1, 4, 5, 64], filter: [3, 2, 64, 2], pad: "same", runs: ["plain", "plain", "plain"] },
+  { x: [2, 1, 2, 4], filter: [5, 5, 4, 3], pad: "same", runs: ["plain", "plain", "plain"] },
   {
     x: [2, 7, 7, 4],
     filter: [5, 5, 4, 3],
@@ -119,6 +127,9 @@ function infoOf(convolution: Convolution, dataFormat: "NHWC" | "NCHW" = "NHWC"):
     tf.backend_util.convertConv2DDataFormat(dataFormat),
   );
 }
+
+/** Numbers in a filter from which tfjs's cpu takes seconds; the plain op is compared with it on smaller ones. */
+const CPU_LIMIT = 1e5;
 
 const PARTS: readonly ConvolutionPart[] = ["forward", "inputGradient", "filterGradient"];
 
@@ -183,6 +194,7 @@ for (const convolution of CONVOLUTIONS) {
     } finally {
       setLowerings(true);
     }
+    if (tf.util.sizeFromShape(convolution.filter) > CPU_LIMIT) return;
     closeAll(lowered, await onCpu(() => compute(convolution)), "tfjs's cpu");
   });
 }
@@ -206,9 +218,9 @@ testTidy("a strided 1x1 filter's gradient stays within its memory where TensorFl
 
 test("every lowering of every part is among the convolutions that are tried", () => {
   const tried = (i: number) => [...new Set(CONVOLUTIONS.map(({ runs }) => runs[i]!))].sort();
-  assert.deepEqual(tried(0), ["im2col", "matmul", "plain"]);
-  assert.deepEqual(tried(1), ["im2col", "matmul", "plain"]);
-  assert.deepEqual(tried(2), ["im2col", "matmul", "plain", "taps", "transposed"]);
+  assert.deepEqual(tried(0), ["im2col", "inside", "matmul", "plain"]);
+  assert.deepEqual(tried(1), ["im2col", "inside", "matmul", "plain"]);
+  assert.deepEqual(tried(2), ["im2col", "inside", "matmul", "plain", "taps", "transposed"]);
 });
 
 test("the rule's edges lie where they were measured", () => {
@@ -217,16 +229,28 @@ test("the rule's edges lie where they were measured", () => {
   assert.equal(filterGradient([1, 2, 2, 512], [1, 1, 512, 256]), "transposed");
   assert.equal(filterGradient([1, 2, 2, 512], [1, 1, 512, 257]), "matmul");
   assert.equal(filterGradient([1, 2, 2, 511], [1, 1, 511, 256]), "matmul");
-  assert.equal(filterGradient([1, 8, 8, 128], [3, 3, 128, 8]), "im2col");
-  assert.equal(filterGradient([1, 8, 8, 127], [3, 3, 127, 8]), "taps");
+  assert.equal(filterGradient([1, 9, 8, 144], [3, 3, 144, 8]), "im2col");
+  assert.equal(filterGradient([1, 9, 8, 143], [3, 3, 143, 8]), "taps");
+  assert.equal(filterGradient([1, 4, 8, 256], [3, 3, 256, 8]), "im2col");
+  assert.equal(filterGradient([1, 4, 8, 255], [3, 3, 255, 8]), "inside");
+  assert.equal(filterGradient([16, 8, 8, 512], [3, 3, 512, 512]), "im2col");
+  assert.equal(filterGradient([16, 8, 8, 512], [3, 3, 512, 511]), "inside");
+  assert.equal(filterGradient([17, 8, 8, 512], [3, 3, 512, 512]), "inside");
   assert.equal(filterGradient([2, 64, 64, 16], [3, 3, 16, 32]), "plain");
   assert.equal(filterGradient([2, 64, 64, 16], [3, 3, 16, 33]), "taps");
   assert.equal(filterGradient([2, 63, 64, 16], [3, 3, 16, 32]), "taps");
-  const inputGradient = (x: Shape) =>
-    lowering(
-      infoOf({ x, filter: [3, 3, x[3], 8], pad: "same", runs: ["plain", "plain", "plain"] }),
-      "inputGradient",
-    );
+  const of = (part: ConvolutionPart, x: Shape, out: number) =>
+    lowering(infoOf({ x, filter: [3, 3, x[3], out], pad: "same", runs: ["plain", "plain", "plain"] }), part);
+  const inputGradient = (x: Shape, out = 8) => of("inputGradient", x, out);
+  const forward = (x: Shape, out: number) => of("forward", x, out);
+  assert.equal(forward([99, 4, 4, 256], 256), "inside");
+  assert.equal(forward([99, 4, 5, 256], 256), "plain");
+  assert.equal(forward([99, 4, 4, 256], 255), "plain");
+  assert.equal(inputGradient([99, 4, 4, 256], 256), "inside");
+  assert.equal(inputGradient([99, 4, 4, 255], 256), "plain");
+  assert.equal(inputGradient([99, 8, 8, 512], 512), "inside");
+  assert.equal(inputGradient([99, 8, 8, 512], 511), "plain");
+  assert.equal(inputGradient([99, 8, 9, 512], 512), "plain");
   assert.equal(inputGradient([1, 4, 4, 64]), "im2col");
   assert.equal(inputGradient([1, 4, 4, 63]), "plain");
   assert.equal(inputGradient([1, 4, 5, 511]), "plain");

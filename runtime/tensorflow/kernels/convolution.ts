@@ -8,6 +8,7 @@ import { tf } from "../../../deps.ts";
 import type { OpAttribute } from "../binding/attributes.ts";
 import type { NodeBackend } from "../binding/backend.ts";
 import { bool, FLOAT, int, ints, register, text } from "./kernel.ts";
+import { insideFilterGradient, insideForward, insideInputGradient } from "./inside.ts";
 import { lowering } from "./lowering.ts";
 import { everyNth, fromPatches, patches, rows, spread, taps } from "./pixels.ts";
 
@@ -62,6 +63,8 @@ function forward(backend: NodeBackend, x: tf.Tensor, filter: tf.Tensor, info: In
       return product(rows(everyNth(x, info)));
     case "im2col":
       return product(patches(backend, x, info));
+    case "inside":
+      return insideForward(x, filter, info, multiplier(backend));
     default:
       return withPadding(
         info,
@@ -78,6 +81,8 @@ function inputGradient(backend: NodeBackend, dy: tf.Tensor, filter: tf.Tensor, i
       return spread(backend, tf.reshape(product(), [...info.outShape.slice(0, 3), info.inChannels]), info);
     case "im2col":
       return fromPatches(product(), info);
+    case "inside":
+      return insideInputGradient(dy, filter, info, multiplier(backend));
     default: {
       const { top, left } = info.padInfo;
       const explicit = isExplicit(info);
@@ -101,6 +106,8 @@ function filterGradient(backend: NodeBackend, x: tf.Tensor, dy: tf.Tensor, info:
       return product(tf.transpose(rows(everyNth(x, info)), [1, 0]), false);
     case "im2col":
       return product(patches(backend, x, info));
+    case "inside":
+      return insideFilterGradient(x, dy, info, multiplier(backend));
     case "taps": {
       const products = taps(x, info).map((tap) => matmul(backend, tap, rows(dy), true, false));
       return tf.reshape(tf.stack(products), info.filterShape);
@@ -156,6 +163,10 @@ function attributes(info: Info): OpAttribute[] {
     bool("use_cudnn_on_gpu", true),
     int("dilations", around(info.dilationHeight, info.dilationWidth)),
   ];
+}
+
+function multiplier(backend: NodeBackend): Parameters<typeof insideForward>[3] {
+  return (a, b, transposeA, transposeB) => matmul(backend, a, b, transposeA, transposeB);
 }
 
 function matmul(

@@ -2,8 +2,9 @@
  * Which convolutions run as matrix products instead.
  *
  * oneDNN's convolutions reorder the weights at every call, whatever the batch, and compute the weights' gradient
- * of deep layers over few pixels at a tenth of a core's speed. The rule looks at shapes alone, so that the same
- * layer gives the same bits on every device. `deno task bench convolutions` measures what it chooses between.
+ * of deep layers over few pixels at a tenth of a core's speed. Over images of a few pixels a side, most of what a
+ * padded 3x3 filter multiplies are zeros. The rule looks at shapes alone, so that the same layer gives the same
+ * bits on every device. `deno task bench convolutions` measures what it chooses between.
  * @module
  */
 import type { tf } from "../../../deps.ts";
@@ -22,7 +23,9 @@ export type Lowering =
   /** k x k: the patch of each output pixel as a row, then one product. */
   | "im2col"
   /** k x k, filter gradient: one product per position in the filter. */
-  | "taps";
+  | "taps"
+  /** k x k: one product per position in the filter, over the pixels that it meets inside the image. */
+  | "inside";
 
 let choice: "rule" | Lowering = "plain";
 
@@ -55,7 +58,7 @@ export function possibleLowerings(info: tf.backend_util.Conv2DInfo, part: Convol
   const filter = part === "filterGradient";
   if (isPointwise(info)) return ["plain", "matmul", ...(filter ? ["transposed" as const] : [])];
   if (strided) return part === "inputGradient" ? ["plain"] : ["plain", "im2col"];
-  return ["plain", "im2col", ...(filter ? ["taps" as const] : [])];
+  return ["plain", "im2col", "inside", ...(filter ? ["taps" as const] : [])];
 }
 
 function lowerable(info: tf.backend_util.Conv2DInfo): boolean {
@@ -80,14 +83,21 @@ function rule(info: tf.backend_util.Conv2DInfo, part: ConvolutionPart): Lowering
   if (filterHeight !== 3 || filterWidth !== 3) return "plain";
   const pixels = info.batchSize * info.outHeight * info.outWidth;
   const strided = strideHeight !== 1 || strideWidth !== 1;
+  const side = strided ? Infinity : Math.max(info.inHeight, info.inWidth, info.outHeight, info.outWidth);
+  const narrower = Math.min(inChannels, outChannels);
   switch (part) {
     case "forward":
+      if (side <= 4 && narrower >= 256) return "inside";
       return pixels <= inChannels / (strided ? 2 : 4) ? "im2col" : "plain";
     case "inputGradient":
+      if (side <= 4 && narrower >= 256 || side <= 8 && narrower >= 512) return "inside";
       return !strided && pixels <= inChannels / 4 && (inChannels >= 512 || pixels <= 16) ? "im2col" : "plain";
     case "filterGradient":
       if (inChannels < 16) return "plain";
-      if (strided || pixels <= inChannels / 2) return "im2col";
+      if (strided) return "im2col";
+      if (side === 1) return "inside";
+      if (pixels <= inChannels * (narrower >= 512 ? 2 : side <= 8 ? 1 / 8 : 1 / 2)) return "im2col";
+      if (side <= 8) return "inside";
       return outChannels <= 32 && pixels >= 2 ** 13 ? "plain" : "taps"; // the taps of an image are no longer in cache
   }
 }
