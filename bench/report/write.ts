@@ -26,16 +26,18 @@ export interface ReportPaths {
  * Writes `results.json`, `report.html`, the plots' SVGs and the table of cuts as CSV to `directory`, which is made if it is missing.
  * A file is replaced as a whole or not at all.
  *
- * @param jsonPath where the JSON goes instead
+ * @param copyPath where a copy of the JSON goes
  */
 export async function writeReport(
   results: BenchResults,
   extras: ReportExtras,
   directory: string,
-  jsonPath: string = join(directory, "results.json"),
+  copyPath?: string,
 ): Promise<ReportPaths> {
   // The figures first: a plot that fails must not lose them.
-  await writeWhole(jsonPath, JSON.stringify(results, null, 2) + "\n");
+  const json = join(directory, "results.json");
+  const figures = JSON.stringify(results, null, 2) + "\n";
+  for (const path of copyPath === undefined ? [json] : [json, copyPath]) await writeWhole(path, figures);
   const cuts = results.unet?.pipeline?.table ?? [];
   const csv = cuts.length > 0 ? join(directory, "unet-cuts.csv") : undefined;
   if (csv) await writeWhole(csv, cutsCsv(cuts));
@@ -48,7 +50,7 @@ export async function writeReport(
   await writeWhole(html, reportHtml(results, plots, await encodeExamples(extras.examples ?? [])));
   const paths = plots.map(({ file }) => join(directory, file));
   await Promise.all(plots.map(({ svg }, i) => writeWhole(paths[i]!, standalone(svg))));
-  return { json: jsonPath, html, plots: paths, ...(csv ? { csv } : {}) };
+  return { json, html, plots: paths, ...(csv ? { csv } : {}) };
 }
 
 /**
@@ -96,7 +98,7 @@ async function drawAll(
       svg: await heatMap(cuts, `${title}: partitions and split sizes`),
       caption: cuts.measured
         ? "Each cut was measured in turn with training on one device, so that the machine's drift does not decide."
-        : "As the cost model predicts them; --enumerate measures them.",
+        : "As the cost model predicts them; none was measured.",
     });
   }
   if (rows.some((row) => row.kind !== "single")) {
