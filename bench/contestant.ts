@@ -8,6 +8,7 @@ import type { DistributeOptions } from "../runtime/options.ts";
 import type { TraceEvent } from "../runtime/protocol.ts";
 import type { Trainer } from "../runtime/trainer/trainer.ts";
 import type { CompileArgs } from "../runtime/trainer/trainer_args.ts";
+import { median } from "./median.ts";
 import { peakDuring, residentBytes } from "./memory.ts";
 import type { StrategyResult, Timeline, TimelineEvent } from "./results.ts";
 
@@ -173,11 +174,4 @@ function timelineEvents({ action, start, end, wait }: TraceEvent, zero: number):
   return wait > 0.5
     ? [{ kind: "wait", microBatch: action.microBatch, start: from, end: from + wait }, work]
     : [work];
-}
-
-/** The middle value; of two in the middle, the mean. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

@@ -12,7 +12,8 @@ import type { ScheduleName } from "../runtime/schedules/schedules.ts";
 import { blocksOf } from "../stages/blocks.ts";
 import { modelGraph } from "../stages/graph.ts";
 import { describePhase } from "./compare.ts";
-import { median, type Task } from "./contestant.ts";
+import type { Task } from "./contestant.ts";
+import { median } from "./median.ts";
 import type { CutResult, UnetPipelineResults } from "./results.ts";
 
 /** Rounds of each cut that are timed, after one that warms up. */

@@ -1,7 +1,7 @@
 /** Measures sums among workers: every contestant once a round, so that the machine's drift meets all alike. @module */
 import type { Progress } from "../../cli/progress.ts";
 import { allowedCores } from "../../runtime/machine/machine.ts";
-import { median } from "../contestant.ts";
+import { median } from "../median.ts";
 import { GlooPeer } from "../peers/gloo.ts";
 import { bytesName } from "./words.ts";
 import { type CaseGroup, freeMemory, planCases } from "./cases.ts";

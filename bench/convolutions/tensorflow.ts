@@ -23,7 +23,7 @@ import {
 import { newHandle } from "../../runtime/tensorflow/binding/tensor.ts";
 import { sizeOf } from "../../ring/dtype.ts";
 import { engine } from "../../stages/tfjs.ts";
-import { median } from "../contestant.ts";
+import { median } from "../median.ts";
 import {
   type ConvolutionOptions,
   type ConvolutionPart,

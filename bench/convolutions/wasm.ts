@@ -10,7 +10,7 @@ import { BACKEND } from "../../runtime/wasm/backend.ts";
 import { registerSimdKernels } from "../../runtime/wasm/kernels/simd/register.ts";
 import { Simd } from "../../runtime/wasm/simd/simd.ts";
 import { startBackend } from "../../runtime/wasm/start_backend.ts";
-import { median } from "../contestant.ts";
+import { median } from "../median.ts";
 import type { Progress } from "../../cli/progress.ts";
 import { type ConvolutionOptions, convolutionShapes, describe, flopsOf, PARTS, runPart } from "./shapes.ts";
 import type { ConvolutionTiming } from "./table.ts";

@@ -1,5 +1,5 @@
 /** PyTorch on the same machine, a step at a time, in the same rounds. @module */
-import { median } from "../contestant.ts";
+import { median } from "../median.ts";
 import type { Progress } from "../../cli/progress.ts";
 import type { StepResults } from "../results.ts";
 import { PeerProcess } from "./peer_process.ts";

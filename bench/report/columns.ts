@@ -168,9 +168,13 @@ export const UNET_COLUMNS: readonly Column[] = [
   ...SHARED.map((title) => COLUMNS.find((column) => column.title === title)!),
 ];
 
-/** A number with `digits` significant digits, without an exponent. */
+/** From here on a number is written with an exponent. */
+const LARGE = 1e9;
+
+/** A number with `digits` significant digits, without an exponent unless it is very large. */
 export function significant(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return NOTHING;
+  if (Math.abs(value) >= LARGE) return value.toExponential(digits - 1);
   return value.toLocaleString("en", {
     minimumSignificantDigits: digits,
     maximumSignificantDigits: digits,

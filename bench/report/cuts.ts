@@ -1,4 +1,5 @@
 /** Every partition with every split size: measured, predicted, and which is best. @module */
+import { median } from "../median.ts";
 import type { CutResult } from "../results.ts";
 import { NOTHING, signed, significant } from "./columns.ts";
 
@@ -54,7 +55,7 @@ export function cutsTable(results: readonly CutResult[]): CutsTable {
     splitSizes,
     cells,
     measured: measured.length > 0,
-    notes: notesOf(results, measured),
+    notes: notesOf(results, measured, predicted),
   };
 }
 
@@ -93,34 +94,47 @@ function nameOf({ partition }: CutResult): string {
   return partition.join(" | ");
 }
 
-function notesOf(results: readonly CutResult[], measured: readonly CutResult[]): string[] {
-  const compared = measured.filter(({ predictedSeconds }) => predictedSeconds !== undefined);
+function notesOf(
+  results: readonly CutResult[],
+  measured: readonly CutResult[],
+  predicted: readonly CutResult[],
+): string[] {
+  const choice = least(predicted, ({ predictedSeconds }) => predictedSeconds!);
   if (measured.length === 0) {
     return [
-      "seconds per step as the cost model predicts them from one profile of the layers; nothing was enumerated",
+      "seconds per step as the cost model predicts them from one profile of the layers; none was measured",
+      ...(choice
+        ? [`* best predicted: ${describe(choice)}, ${significant(choice.predictedSeconds!)} s`]
+        : []),
     ];
   }
+  const best = least(measured, ({ secondsPerStep }) => secondsPerStep!)!;
   const notes = [
     "seconds per step; in brackets what the cost model predicts from one profile of the layers, and its error",
   ];
   if (measured.length < results.length) {
     notes.push(`${measured.length} of ${results.length} cuts were measured`);
   }
-  if (compared.length === 0) return notes;
-  const best = least(measured, ({ secondsPerStep }) => secondsPerStep!)!;
-  const choice = least(compared, ({ predictedSeconds }) => predictedSeconds!)!;
-  const errors = compared.map((r) => Math.abs(r.predictedSeconds! / r.secondsPerStep! - 1)).sort((a, b) =>
-    a - b
-  );
-  const behind = choice.secondsPerStep! / best.secondsPerStep! - 1;
-  notes.push(
-    `best measured: ${describe(best)}, ${significant(best.secondsPerStep!)} s`,
-    `best predicted: ${describe(choice)}, measured at ${significant(choice.secondsPerStep!)} s: ` +
-      `${signed(behind * 100)} % against the best`,
-    `the prediction's error: ${(errors[errors.length >> 1]! * 100).toFixed(0)} % at the median, ` +
-      `${(errors.at(-1)! * 100).toFixed(0)} % at most`,
-  );
+  notes.push(`* best measured: ${describe(best)}, ${significant(best.secondsPerStep!)} s`);
+  if (choice) notes.push(`best predicted: ${describe(choice)}, ${outcomeOf(choice, best)}`);
+  const errors = measured.filter(({ predictedSeconds }) => predictedSeconds !== undefined)
+    .map((r) => Math.abs(r.predictedSeconds! / r.secondsPerStep! - 1) * 100);
+  if (errors.length > 0) {
+    notes.push(
+      `the prediction's error: ${median(errors).toFixed(0)} % at the median, ` +
+        `${Math.max(...errors).toFixed(0)} % at most`,
+    );
+  }
   return notes;
+}
+
+/** What the prediction's choice came to. */
+function outcomeOf({ predictedSeconds, secondsPerStep }: CutResult, best: CutResult): string {
+  if (secondsPerStep === undefined) {
+    return `${significant(predictedSeconds!)} s by prediction; it was not measured`;
+  }
+  const behind = secondsPerStep / best.secondsPerStep! - 1;
+  return `measured at ${significant(secondsPerStep)} s: ${signed(behind * 100)} % against the best`;
 }
 
 function describe(result: CutResult): string {

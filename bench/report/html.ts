@@ -112,7 +112,7 @@ function cutsSection({ partitions, splitSizes, cells, notes }: CutsTable): Html 
     html`<tr><td class="text">${partition}</td>${
       cells[row]!.map((cell) => {
         const text = cell ? cutText(cell) : NOTHING;
-        return html`<td>${cell?.best ? html`<strong>${text}</strong>` : text}</td>`;
+        return html`<td>${cell?.best ? html`<strong>*${text}</strong>` : text}</td>`;
       })
     }</tr>`
   );

@@ -56,7 +56,7 @@ Deno.test("reportHtml() has the U-Net's tables as published: every cut, the best
   const page = reportHtml({ ...RESULTS, resnet50: undefined, unet: UNET }, []);
   assert.deepEqual(
     [...page.matchAll(/<strong>([^<]*)<\/strong>/g)].map((match) => match[1]),
-    ["0.600 (0.610, +2 %)"],
+    ["*0.600 (0.610, +2 %)"],
   );
   const rows = [...page.matchAll(/<tr>\s*<td class="text">([^<]*)<\/td>/g)].map((match) => match[1]);
   assert.deepEqual(rows, [

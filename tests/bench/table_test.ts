@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
 import { resultsTable } from "../../bench/report/table.ts";
+import type { CutResult } from "../../bench/results.ts";
 import { RESULTS, strategy, UNET } from "./fixtures.ts";
 
 const plain = (columns = 120) => resultsTable(RESULTS, { colour: false, columns });
@@ -117,12 +118,30 @@ Deno.test("resultsTable() has every partition and split size, with the predictio
   ]);
   assert.deepEqual(cells(lines[at + 3]!), ["decoder4", "1.10 (1.10, 0 %)", "*0.600 (0.610, +2 %)", "0.930"]);
   assert.equal(lines[at + 5], "5 of 6 cuts were measured");
-  assert.equal(lines[at + 6], "best measured: decoder4 in micro-batches of 4, 0.600 s");
+  assert.equal(lines[at + 6], "* best measured: decoder4 in micro-batches of 4, 0.600 s");
   assert.equal(
     lines[at + 7],
     "best predicted: encoder3 in micro-batches of 4, measured at 0.618 s: +3.0 % against the best",
   );
   assert.equal(lines[at + 8], "the prediction's error: 2 % at the median, 10 % at most");
+});
+
+Deno.test("resultsTable() names the best predicted cut though it was not measured, and the median of two errors", () => {
+  const table = UNET.pipeline!.table.map((cut, i) =>
+    i === 0 || i === 4 ? cut : { ...cut, secondsPerStep: undefined, rounds: undefined }
+  );
+  const text = unetTable({ ...UNET, pipeline: { ...UNET.pipeline!, table: table as CutResult[] } });
+  assert.match(
+    text,
+    /^best predicted: encoder3 in micro-batches of 4, 0\.605 s by prediction; it was not measured$/m,
+  );
+  assert.match(text, /^the prediction's error: 6 % at the median, 10 % at most$/m); // 10 % and 1.7 %
+});
+
+Deno.test("resultsTable() writes a loss that diverged with an exponent", () => {
+  const single = strategy([1, 1], [1, 1], { loss: 1.21e20 });
+  const results = { ...RESULTS, resnet50: { settings: RESULTS.resnet50!.settings, single } };
+  assert.match(rowOf(resultsTable(results, { colour: false, columns: 120 }), "sequential"), / 1\.210e\+20 /);
 });
 
 Deno.test("resultsTable() writes the best cut alone in bold", () => {
@@ -138,7 +157,7 @@ Deno.test("resultsTable() shows what was predicted where nothing was enumerated"
   }));
   const text = unetTable({ ...UNET, pipeline: { ...UNET.pipeline!, table } });
   assert.match(text, /^encoder3 +1\.32 +\*0\.605 +0\.900$/m);
-  assert.match(text, /nothing was enumerated/);
+  assert.match(text, /none was measured\n\* best predicted: encoder3 in micro-batches of 4, 0.605 s/);
 });
 
 Deno.test("resultsTable() shows an enumeration that was broken off before any strategy", () => {
