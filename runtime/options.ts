@@ -213,6 +213,11 @@ export function resolveOptions(
   checkInteger("bucketBytes", bucketBytes, 1);
   checkBoolean("syncBatchNorm", syncBatchNorm);
   checkOneOf("tail", tail, TAILS);
+  if (options.schedule !== undefined && (strategy === "single" || strategy === "dataParallel")) {
+    throw new TypeError(
+      `Cannot use schedule "${schedule}" with strategy "${strategy}": it is for "pipeline", whose stages take turns`,
+    );
+  }
   for (const name of ["allreduce", "bucketBytes", "syncBatchNorm", "tail"] as const) {
     if (options[name] === undefined || strategy === "dataParallel") continue;
     throw new TypeError(

@@ -5,6 +5,12 @@ export type ModelName = "ResNet50" | "U-Net";
 
 /** @throws {TypeError} for an option that is not known */
 export function checkKnown(model: ModelName, options: object, known: readonly string[]): void {
+  if (typeof (options as unknown) !== "object" || options === null) {
+    throw new TypeError(
+      `Cannot build ${model}: expected options with "inputShape": got ${show(options)}; ` +
+        `give the size of the images, as in { inputShape: [224, 224, 3] }`,
+    );
+  }
   const unknown = Object.keys(options).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     throw new TypeError(

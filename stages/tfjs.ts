@@ -161,7 +161,10 @@ export function layerClass(name: string): LayerClass {
   const map = (tf.serialization.SerializationMap as any).getMap().classNameMap;
   const entry = map[name];
   if (entry === undefined) {
-    throw new Error(`Cannot find layer class "${name}" in TensorFlow.js ${tf.version.tfjs}`);
+    throw new Error(
+      `Cannot find layer class "${name}" in TensorFlow.js ${tf.version.tfjs}; ` +
+        `name the module that defines it in the option "modules", for each worker to import`,
+    );
   }
   return entry[0];
 }

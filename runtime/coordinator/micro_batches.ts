@@ -36,8 +36,8 @@ export function cutBatch(
   const microBatchSize = Math.min(batchSize, splitSize ?? Math.ceil(own / microBatches));
   if (mode === "train" && microBatchSize < replicas) {
     throw new RangeError(
-      `Cannot share ${microBatchSize} of a batch's ${own} samples among ${replicas} replicas: expected at ` +
-        `least one for each; use a larger batch, fewer micro-batches or fewer devices`,
+      `Cannot share micro-batches of ${microBatchSize}, of a batch of ${own}, among ${replicas} replicas: expected ` +
+        `at least a sample for each; use a larger batch, fewer micro-batches or fewer devices`,
     );
   }
   return { microBatchSize, microBatches: Math.ceil(batchSize / microBatchSize) };

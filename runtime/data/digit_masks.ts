@@ -3,6 +3,7 @@
  * a download by hand.
  * @module
  */
+import { checkKeys } from "../checks.ts";
 import { mnist } from "./mnist.ts";
 import { PURPOSE, type Random, randomStream } from "./random.ts";
 import type { Samples } from "./samples.ts";
@@ -54,6 +55,7 @@ const GRAIN = 0.02;
  * ```
  */
 export async function digitMasks(options: DigitMasksOptions = {}): Promise<Samples> {
+  checkKeys("digitMasks", options, ["shape", "split", "count", "seed"]);
   const { shape = [64, 64, 3], split = "train", seed = 0 } = options;
   if (split !== "train" && split !== "test") {
     throw new RangeError(`Cannot take the split "${split}": expected "train" or "test"`);

@@ -1,4 +1,5 @@
 /** Folders of image files: found, looked at before training, read, and resized to an input. @module */
+import { shown } from "../checks.ts";
 import { join } from "node:path";
 import { decodeImage, holdsEnd, type Image, type ImageFormat, imageFormat } from "./decode.ts";
 import { Resizer } from "./resize.ts";
@@ -15,6 +16,13 @@ const GREY = [0.299, 0.587, 0.114] as const;
 
 /** @throws {RangeError} if it is none */
 export function expectShape(shape: ImageShape): ImageShape {
+  if (!Array.isArray(shape)) {
+    throw new TypeError(
+      `Cannot read images as ${
+        shown(shape)
+      }: expected "shape" to be [height, width, channels], as in [128, 128, 3]`,
+    );
+  }
   const valid = shape.length === 3 && shape.every((dim) => Number.isInteger(dim) && dim > 0);
   if (!valid || (shape[2] !== 1 && shape[2] !== 3)) {
     throw new RangeError(

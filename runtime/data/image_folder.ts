@@ -1,4 +1,5 @@
 /** A folder of images, one sub-folder a class, as torchvision's `ImageFolder` reads it. @module */
+import { checkKeys } from "../checks.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -60,6 +61,7 @@ interface File {
  * ```
  */
 export async function imageFolder(directory: string | URL, options: ImageFolderOptions): Promise<Samples> {
+  checkKeys("imageFolder", options, ["shape", "classes", "antialias", "verify", "skip"]);
   const [height, width, channels] = expectShape(options.shape);
   const root = directory instanceof URL ? fileURLToPath(directory) : directory;
   const skip = options.skip ?? (() => false);

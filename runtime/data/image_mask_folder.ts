@@ -1,4 +1,5 @@
 /** Images in one folder and their masks in another, for segmentation. @module */
+import { checkKeys, shown } from "../checks.ts";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type AugmentOptions, checkAugment, cropImage, drawChanges, flipPixels } from "./augment.ts";
@@ -26,6 +27,11 @@ export interface ImageMaskFolderOptions extends AugmentOptions {
   /** Paths to leave out. Names that start with a dot are left out anyway. */
   readonly skip?: (path: string) => boolean;
 }
+
+const KNOWN: readonly (keyof ImageMaskFolderOptions)[] = [
+  ...["images", "masks", "shape", "threshold", "antialias", "verify", "skip"] as const,
+  ...["flip", "crop", "seed"] as const,
+];
 
 interface Pair {
   readonly image: string;
@@ -59,7 +65,13 @@ const SHOWN = 5;
  * ```
  */
 export async function imageMaskFolder(options: ImageMaskFolderOptions): Promise<Samples> {
+  checkKeys("imageMaskFolder", options, KNOWN);
   const { threshold = 0.5, verify = false, skip = () => false } = options;
+  for (const what of ["images", "masks"] as const) {
+    const path: unknown = options[what];
+    if (typeof path === "string" || path instanceof URL) continue;
+    throw new TypeError(`Cannot read ${what} from ${shown(path)}: expected the path or the URL of a folder`);
+  }
   const shape = expectShape(options.shape);
   const [height, width] = shape;
   if (!(threshold >= 0 && threshold < 1)) {

@@ -3,6 +3,7 @@
  * cached by Deno (5 MB), and nothing to download by hand.
  * @module
  */
+import { checkKeys } from "../checks.ts";
 import { Resizer } from "./resize.ts";
 import type { Samples } from "./samples.ts";
 
@@ -52,6 +53,7 @@ let loading: Promise<Digits> | undefined;
  * ```
  */
 export async function mnist(options: MnistOptions = {}): Promise<Samples> {
+  checkKeys("mnist", options, ["shape", "split", "count", "classes"]);
   const { shape = [SIDE, SIDE, 1], split = "train", classes = COUNTS.length } = options;
   if (shape.length !== 3 || !shape.every((dim) => Number.isInteger(dim) && dim > 0)) {
     throw new RangeError(

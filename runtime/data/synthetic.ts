@@ -1,4 +1,5 @@
 /** Random samples of any shape, to measure training without data. @module */
+import { checkKeys } from "../checks.ts";
 import { sizeOf } from "../../ring/dtype.ts";
 import { PURPOSE, randomStream } from "./random.ts";
 import type { Samples } from "./samples.ts";
@@ -34,6 +35,7 @@ export interface SyntheticOptions {
  * ```
  */
 export function synthetic(options: SyntheticOptions): Samples {
+  checkKeys("synthetic", options, ["input", "target", "count", "seed", "values"]);
   const { input, target, count, seed = 0, values = "normal" } = options;
   const oneHot = typeof target === "number";
   const targetShape = oneHot ? [target] : target;

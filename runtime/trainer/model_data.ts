@@ -23,6 +23,17 @@ export function isBatched(data: unknown): data is BatchedData {
   return data instanceof tf.data.Dataset || isSamples(data);
 }
 
+/** @throws {TypeError} for what is neither a dataset nor samples */
+export function expectBatched(method: string, data: unknown): void {
+  if (isBatched(data)) return;
+  throw new TypeError(
+    `Cannot use ${
+      shown(data)
+    } in ${method}: expected a tf.data.Dataset of { xs, ys } batches, or samples such as ` +
+      `mnist() makes; tf.data.zip makes a dataset of tensors`,
+  );
+}
+
 /** Whether they are samples, read one by one. */
 export function isSamples(data: unknown): data is Samples {
   return typeof (data as Samples)?.read === "function" && typeof (data as Samples).length === "number";

@@ -18,8 +18,15 @@ import { epochLength, type Sharding } from "../data/epoch_order.ts";
 import { FeedAhead } from "./feed_ahead.ts";
 import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
-import { isBatched, isSamples, ModelData, type ModelTensors, splitTensors } from "./model_data.ts";
-import { shown } from "../checks.ts";
+import {
+  expectBatched,
+  isBatched,
+  isSamples,
+  ModelData,
+  type ModelTensors,
+  splitTensors,
+} from "./model_data.ts";
+import { checkKeys, shown } from "../checks.ts";
 import { type Recut, recutOptions, type ResolvedOptions } from "../options.ts";
 import type { Plan } from "../plan.ts";
 import type { Prediction, StageCounters } from "../protocol.ts";
@@ -29,6 +36,7 @@ import {
   checkEvaluateArgs,
   checkFitArgs,
   clippingOf,
+  COMPILE_ARGS,
   type CompileArgs,
   type Data,
   type EvaluateArgs,
@@ -125,6 +133,7 @@ export class Trainer {
     if (!args?.optimizer || !args.loss) {
       throw new TypeError(`Cannot compile with ${shown(args)}: expected { optimizer, loss, metrics }`);
     }
+    checkKeys("compile", args, COMPILE_ARGS);
     const optimizer = optimizerSpec(args.optimizer);
     const losses = portableLosses(args);
     const clipping = clippingOf(args);
@@ -197,6 +206,7 @@ export class Trainer {
    * themselves; called before, it keeps the first step from waiting.
    */
   async prepare(data: BatchedData, { batchSize = 32 }: Pick<FitArgs, "batchSize"> = {}): Promise<void> {
+    expectBatched("prepare", data);
     await this.#exclusively("prepare", async () => {
       this.#requireCompiled();
       const { accumulate } = this.options;
@@ -215,6 +225,13 @@ export class Trainer {
    */
   async forecast(data: BatchedData, args: ForecastArgs = {}): Promise<Forecast> {
     const { batchSize = 32 } = args;
+    expectBatched("forecast", data);
+    const { strategy } = this.options;
+    if (strategy !== "pipeline" && strategy !== "modelParallel") {
+      throw new TypeError(
+        `Cannot forecast with strategy "${strategy}": expected "pipeline" or "modelParallel", which cut the model`,
+      );
+    }
     return await this.#exclusively("forecast", async () => {
       this.#requireCompiled();
       const source = await this.#data.batched(data, { batchSize, shuffle: false, seed: 0 });
@@ -231,6 +248,7 @@ export class Trainer {
     { batchSize = 32, shuffle = true }: Pick<FitArgs, "batchSize" | "shuffle"> = {},
   ): AsyncGenerator<StepResult, void, void> {
     this.#requireCompiled();
+    expectBatched("steps", data);
     const { seed, accumulate } = this.options;
     const sharding = this.#sharding(batchSize, isSamples(data) ? data.length : undefined);
     const source = await this.#data.batched(data, { batchSize, shuffle, seed, accumulate, sharding });
@@ -448,7 +466,14 @@ export class Trainer {
   /** How replicas share the samples of an epoch; a dataset's batches come as they are, and are shared in their order. */
   #sharding(batchSize: number, samples: number | undefined): Sharding | undefined {
     const { replicas, tail } = this.options;
-    if (replicas === 1 || samples === undefined) return undefined;
+    if (replicas === 1 || samples === 0) return undefined;
+    if (samples === undefined) {
+      if (tail === "keep") return undefined;
+      throw new TypeError(
+        `Cannot use tail "${tail}" with a dataset: its batches come as they are; give tensors or samples, or batch ` +
+          `the dataset without a smaller last one`,
+      );
+    }
     const length = epochLength(samples, { replicas, microBatchSize: 1, tail });
     const shape = { mode: "train", batchSize: Math.min(batchSize, length) } as const;
     return { replicas, tail, microBatchSize: cutBatch(shape, this.options).microBatchSize };

@@ -21,6 +21,15 @@ export interface CompileArgs {
   readonly clipValue?: number;
 }
 
+/** What `compile` knows. */
+export const COMPILE_ARGS: readonly (keyof CompileArgs)[] = [
+  "optimizer",
+  "loss",
+  "metrics",
+  "clipNorm",
+  "clipValue",
+];
+
 /** One tensor, several in the model's order, or by name. */
 export type Data = tf.Tensor | tf.Tensor[] | { [name: string]: tf.Tensor };
 

@@ -22,6 +22,8 @@ const EXEMPT: Readonly<Record<string, string>> = {
   CenterCrop: "crops what is given: TensorFlow.js has no gradient of cropping and resizing",
   ConvLSTM2DCell: "computes within ConvLSTM2D, whose config does not name it",
   Resizing: "fails in every model: TensorFlow.js hands it a list, and its output shape has no batch",
+  StaggerMoments: "a part of BatchNormalization in replicas: tests/trainer/data_parallel_test.ts",
+  StaggerSyncBatchNormalization: "the other part",
   RandomWidth: "resizes what is given, by random numbers of its own",
 };
 

@@ -134,7 +134,7 @@ Deno.test(
     trainer.compile({ optimizer: "sgd", loss: "meanSquaredError" });
     await assert.rejects(
       () => trainer.trainOnBatch(tf.ones([4, 4]), classes(4)),
-      /Cannot share 2 of a batch's 4 samples among 3 replicas: expected at least one for each/,
+      /Cannot share micro-batches of 2, of a batch of 4, among 3 replicas: expected at least a sample for each/,
     );
   },
 );
