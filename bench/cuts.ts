@@ -14,7 +14,7 @@ import { modelGraph } from "../stages/graph.ts";
 import { describePhase } from "./compare.ts";
 import type { Task } from "./contestant.ts";
 import { median } from "./median.ts";
-import type { CutResult, UnetPipelineResults } from "./results.ts";
+import type { CutChooser, CutResult } from "./results.ts";
 
 /** Rounds of each cut that are timed, after one that warms up. */
 const ROUNDS = 3;
@@ -36,7 +36,7 @@ export interface CutSearch {
 export interface FoundCuts {
   readonly table: readonly CutResult[];
   readonly best: CutResult;
-  readonly chosenBy: NonNullable<UnetPipelineResults["best"]>["chosenBy"];
+  readonly chosenBy: CutChooser;
   /** Whether the enumeration came to its end. */
   readonly whole: boolean;
   /** What computes. */
@@ -71,10 +71,10 @@ export async function searchCuts(
     splitSize,
     predictedSeconds: seconds,
   }));
-  const given = partition !== "auto" && splitSize !== undefined;
+  const chosenBy = chooser(search, "predicted");
   const choice = { table: predicted, best: least(predicted, ({ predictedSeconds }) => predictedSeconds!) };
   const found = { ...choice, whole: true, engine: scout.engine };
-  if (!enumerate) return { ...found, chosenBy: given ? "given" : "predicted" };
+  if (!enumerate) return { ...found, chosenBy };
   progress.phase("measuring every cut", ENUMERATION_SECONDS);
   const { rounds, failure } = await measureCuts(search, predicted, scout, progress, stopped);
   const table = withRounds(predicted, rounds);
@@ -83,10 +83,16 @@ export async function searchCuts(
     ...found,
     table,
     best: measured.length > 0 ? least(measured, ({ secondsPerStep }) => secondsPerStep!) : found.best,
-    chosenBy: measured.length > 0 ? "measured" : "predicted",
-    whole: rounds.length === predicted.length && failure === undefined,
+    chosenBy: measured.length > 0 ? chooser(search, "measured") : chosenBy,
+    whole: rounds.size === predicted.length && failure === undefined,
     ...(failure === undefined ? {} : { failure }),
   };
+}
+
+/** What chose: the command line all, or a part of it, and `by` the rest. */
+function chooser({ partition, splitSize }: CutSearch, by: "measured" | "predicted"): CutChooser {
+  if (partition !== "auto") return splitSize === undefined ? `given partition, ${by} split size` : "given";
+  return splitSize === undefined ? by : `given split size, ${by} partition`;
 }
 
 /** Expected seconds of an enumeration, for the progress display. */
@@ -98,15 +104,16 @@ export interface CutRounds {
   readonly single: readonly number[];
 }
 
-/** Measures cuts in turn with training on one device. */
+/** Measures cuts in turn with training on one device, the best predicted first: what is kept when it is broken off. */
 async function measureCuts(
   { task, common }: CutSearch,
   cuts: readonly CutResult[],
   scout: Trainer,
   progress: Progress,
   stopped: () => boolean,
-): Promise<{ rounds: CutRounds[]; failure?: unknown }> {
-  const rounds: CutRounds[] = [];
+): Promise<{ rounds: ReadonlyMap<CutResult, CutRounds>; failure?: unknown }> {
+  const rounds = new Map<CutResult, CutRounds>();
+  const order = cuts.toSorted((a, b) => a.predictedSeconds! - b.predictedSeconds!);
   const { devices = [] } = common;
   await using single = await distribute(task.makeModel(), {
     ...common,
@@ -117,11 +124,12 @@ async function measureCuts(
   const reference = single.steps(task.data, { batchSize: task.batch });
   try {
     await reference.next();
-    for (const [i, { partition, splitSize }] of cuts.entries()) {
+    for (const [i, cut] of order.entries()) {
       if (stopped()) break;
+      const { partition, splitSize } = cut;
       progress.tick([i, cuts.length], `${partition.join(" | ")} in micro-batches of ${splitSize}`);
       await scout.repartition({ partition, splitSize });
-      rounds.push(await measureCut(scout, reference, task, progress));
+      rounds.set(cut, await measureCut(scout, reference, task, progress));
     }
     return { rounds };
   } catch (failure) {
@@ -163,10 +171,13 @@ async function measureCut(
  * What cuts were measured at, side by side though they ran minutes apart: each one's speedup against its own rounds of
  * the reference, and the reference's median over all.
  */
-export function withRounds(cuts: readonly CutResult[], rounds: readonly CutRounds[]): CutResult[] {
-  const reference = rounds.flatMap(({ single }) => single);
-  return cuts.map((cut, i) => {
-    const own = rounds[i];
+export function withRounds(
+  cuts: readonly CutResult[],
+  rounds: ReadonlyMap<CutResult, CutRounds>,
+): CutResult[] {
+  const reference = [...rounds.values()].flatMap(({ single }) => single);
+  return cuts.map((cut) => {
+    const own = rounds.get(cut);
     if (!own || own.cut.length === 0) return cut;
     const speedup = median(own.cut.map((seconds, round) => own.single[round]! / seconds));
     return {

@@ -20,8 +20,18 @@ export function commonOptions(
 /** How data parallel replicas add up, in the order of the table: the names of their results too. */
 const REDUCTIONS = ["ring", "parameterServer"] as const;
 
-/** The strategies in which a device has the whole model. */
-export function wholeModelEntries(
+/** Training on one device, where it takes part. Its entry comes first: what is kept after a Ctrl-C has its speedups. */
+export function singleEntries(
+  { strategies }: Pick<BenchOptions, "strategies">,
+  common: DistributeOptions,
+): Entry[] {
+  if (!strategies.includes("single")) return [];
+  const devices = (common.devices ?? []).slice(0, 1);
+  return [{ name: "single", options: { ...common, strategy: "single", devices } }];
+}
+
+/** Data parallel training, by how replicas add up. */
+export function dataParallelEntries(
   { strategies }: Pick<BenchOptions, "strategies">,
   common: DistributeOptions,
 ): Entry[] {
@@ -31,12 +41,6 @@ export function wholeModelEntries(
     for (const allreduce of REDUCTIONS) {
       list.push({ name: allreduce, options: { ...common, strategy: "dataParallel", allreduce } });
     }
-  }
-  if (strategies.includes("single")) {
-    list.push({
-      name: "single",
-      options: { ...common, strategy: "single", devices: devices.slice(0, 1) },
-    });
   }
   return list;
 }

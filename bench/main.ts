@@ -63,7 +63,7 @@ async function main(args: string[]): Promise<number> {
       return 0;
     }
     const { outcomes, failure } = await runAll(runs, devices, progress, interrupt.raised);
-    if (outcomes.length > 0) await report(outcomes, first, progress);
+    if (outcomes.length > 0) await report(outcomes, first, progress, interrupt.raised());
     if (failure !== undefined) console.error(failure);
     return failure !== undefined ? 1 : interrupt.raised() ? INTERRUPTED : 0;
   } catch (error) {
@@ -112,12 +112,17 @@ async function report(
   outcomes: readonly Outcome[],
   { output, json }: BenchOptions,
   progress: Progress,
+  interrupted: boolean,
 ): Promise<void> {
   progress.phase("writing the report", 3);
   const { writeReport } = await import("./report/write.ts");
   const { resultsTable } = await import("./report/table.ts");
   progress.done();
-  const results: BenchResults = Object.assign({}, ...outcomes.map((outcome) => outcome.results));
+  const results: BenchResults = Object.assign(
+    {},
+    ...outcomes.map((outcome) => outcome.results),
+    interrupted ? { interrupted } : {},
+  );
   console.log(resultsTable(results));
   const timelines = Object.fromEntries(
     outcomes.map((outcome) => [outcome.results.unet ? "unet" : "resnet50", outcome.timelines]),

@@ -8,7 +8,7 @@ import { machineInfo } from "../runtime/machine/machine.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import { resnet50 } from "../stages/resnet50.ts";
 import { compare, type Entry, type Field, oncePerLine, type Outcome } from "./compare.ts";
-import { commonOptions, Measured, SEED, wholeModelEntries } from "./entries.ts";
+import { commonOptions, dataParallelEntries, Measured, SEED, singleEntries } from "./entries.ts";
 import type { BenchOptions } from "./options.ts";
 import { startTorchPeers } from "./peers/torch.ts";
 import type { Progress } from "../cli/progress.ts";
@@ -47,7 +47,7 @@ export async function compareResnet50(
         data,
         batch: options.batch,
       },
-      entries: entries(options, commonOptions(options, names, oncePerLine(progress))),
+      entries: resnet50Entries(options, commonOptions(options, names, oncePerLine(progress))),
       steps: options.steps,
       ...(torch
         ? {
@@ -69,10 +69,13 @@ export async function compareResnet50(
   );
 }
 
-/** The strategies in the order in which they come up: a pipeline first, for its partition serves the others. */
-function entries(options: BenchOptions, common: DistributeOptions): Entry[] {
+/** The strategies in the order in which they come up: a pipeline before what else is cut, for its partition serves it. */
+export function resnet50Entries(
+  options: Pick<BenchOptions, "strategies" | "schedules" | "microBatches" | "partition">,
+  common: DistributeOptions,
+): Entry[] {
   const { strategies, schedules, microBatches, partition } = options;
-  const list: Entry[] = [];
+  const list = singleEntries(options, common);
   if (strategies.includes("pipeline")) {
     for (const schedule of schedules) {
       list.push({
@@ -84,7 +87,7 @@ function entries(options: BenchOptions, common: DistributeOptions): Entry[] {
   if (strategies.includes("modelParallel")) {
     list.push({ name: "modelParallel", options: { ...common, strategy: "modelParallel", partition } });
   }
-  return [...list, ...wholeModelEntries(options, common)];
+  return [...list, ...dataParallelEntries(options, common)];
 }
 
 function summarize(

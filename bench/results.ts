@@ -142,15 +142,31 @@ export interface CutResult {
   readonly speedup?: number;
 }
 
+/** What said that a cut is the best: the enumeration, the cost model, the command line, or the last with another. */
+export type CutChooser =
+  | "measured"
+  | "predicted"
+  | "given"
+  | `given partition, ${"measured" | "predicted"} split size`
+  | `given split size, ${"measured" | "predicted"} partition`;
+
+/** The best cut of an enumeration that was broken off before strategies were trained: what was measured of it. */
+export interface EnumeratedCut extends Pick<CutResult, "partition" | "splitSize"> {
+  readonly secondsPerStep: number;
+  readonly chosenBy: CutChooser;
+}
+
+/** The best cut, trained like the other strategies. */
+export interface TrainedCut extends UnetStrategyResult {
+  readonly splitSize: number;
+  readonly schedule: string;
+  readonly chosenBy: CutChooser;
+}
+
 /** The pipeline of the U-Net comparison. */
 export interface UnetPipelineResults {
-  /** Trained like the other strategies. */
-  readonly best?: UnetStrategyResult & {
-    readonly splitSize: number;
-    readonly schedule: string;
-    /** What said that this cut is the best: the enumeration, the cost model, or the command line. */
-    readonly chosenBy: "measured" | "predicted" | "given";
-  };
+  /** An enumeration that was broken off trains none. */
+  readonly best?: TrainedCut | EnumeratedCut;
   /** Every partition with every split size; the predicted ones where nothing was enumerated. */
   readonly table: readonly CutResult[];
 }
@@ -185,6 +201,8 @@ export interface BenchResults {
   readonly engine: string;
   /** ISO 8601. */
   readonly date: string;
+  /** Whether Ctrl-C ended it before its time: it holds what was measured until then. */
+  readonly interrupted?: true;
   readonly resnet50?: Resnet50Results;
   readonly unet?: UnetResults;
   /** Sums among workers. */

@@ -13,7 +13,7 @@ import type { Progress } from "../cli/progress.ts";
 import { compare, type Entry, type Field, oncePerLine, type Outcome } from "./compare.ts";
 import type { Contestant, Task } from "./contestant.ts";
 import { type FoundCuts, searchCuts } from "./cuts.ts";
-import { commonOptions, Measured, SEED, wholeModelEntries } from "./entries.ts";
+import { commonOptions, dataParallelEntries, Measured, SEED, singleEntries } from "./entries.ts";
 import type { BenchOptions } from "./options.ts";
 import { startTorchPeers } from "./peers/torch.ts";
 import type { BenchResults, Evaluation, Example, StrategyResult, UnetResults } from "./results.ts";
@@ -67,7 +67,7 @@ export async function compareUnet(
   return await compare(
     {
       task,
-      entries: entries(options, common, schedule, cuts),
+      entries: unetEntries(options, common, schedule, cuts),
       steps: options.steps,
       ...(torch
         ? {
@@ -95,13 +95,13 @@ function stepsOf({ epochs, steps, batch }: BenchOptions, { length }: Samples): n
 }
 
 /** The strategies in the order in which they come up. */
-function entries(
-  { strategies, partition }: BenchOptions,
+export function unetEntries(
+  { strategies, partition }: Pick<BenchOptions, "strategies" | "partition">,
   common: DistributeOptions,
   schedule: Entry["options"]["schedule"],
-  cuts: FoundCuts | undefined,
+  cuts: Pick<FoundCuts, "best"> | undefined,
 ): Entry[] {
-  const list: Entry[] = [];
+  const list = singleEntries({ strategies }, common);
   const many = (common.devices?.length ?? 0) > 1;
   if (cuts) {
     const { partition, splitSize } = cuts.best;
@@ -116,7 +116,7 @@ function entries(
       options: { ...common, strategy: "modelParallel", partition: cuts?.best.partition ?? partition },
     });
   }
-  return [...list, ...wholeModelEntries({ strategies }, common)];
+  return [...list, ...dataParallelEntries({ strategies }, common)];
 }
 
 /** What the comparison came to. */
@@ -196,13 +196,17 @@ async function summarize(
 }
 
 /** An enumeration that was broken off: its table, without strategies. */
-function cutsAlone(
+export function cutsAlone(
   settings: UnetResults["settings"],
-  { table, engine, failure }: FoundCuts,
-  { steps }: BenchOptions,
+  { table, best, chosenBy, engine, failure }: FoundCuts,
+  { steps }: Pick<BenchOptions, "steps">,
 ): Outcome {
+  const { partition, splitSize, secondsPerStep } = best;
+  const measured = secondsPerStep === undefined
+    ? {}
+    : { best: { partition, splitSize, secondsPerStep, chosenBy } };
   return {
-    results: withMachine({ settings, pipeline: { table } }, engine),
+    results: withMachine({ settings, pipeline: { ...measured, table } }, engine),
     timelines: [],
     rounds: 0,
     steps,

@@ -38,6 +38,7 @@ export async function runAllreduce(
     machine: machineInfo(),
     engine: ENGINE,
     date: new Date().toISOString(),
+    ...(stopped() ? { interrupted: true } : {}),
     allreduce: measured.results,
   };
   progress.done();

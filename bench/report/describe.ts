@@ -39,6 +39,10 @@ export function describeMachine({ cpu, cores, memory, gpus, os, deno }: MachineI
   return `${cpu}, ${counted(cores, "core")}, ${(memory / 1e9).toFixed(1)} GB, ${gpu}, ${os}, Deno ${deno}`;
 }
 
+/** Said of a run that Ctrl-C ended. */
+export const INTERRUPTED =
+  "interrupted before its end: these are the figures of what was measured until then";
+
 /** "1 step", "2 steps" */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;

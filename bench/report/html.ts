@@ -5,7 +5,7 @@ import { allreduceSection } from "./allreduce_section.ts";
 import { type Column, NOTHING, signed } from "./columns.ts";
 import { type Comparison, comparisonsOf } from "./comparisons.ts";
 import { type CutsTable, cutText } from "./cuts.ts";
-import { describeMachine } from "./describe.ts";
+import { describeMachine, INTERRUPTED } from "./describe.ts";
 import type { ExampleImages } from "./examples.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import type { Row } from "./rows.ts";
@@ -75,7 +75,7 @@ export function reportHtml(
   return String(page).trimStart();
 }
 
-function whereSection({ machine, engine, date }: BenchResults): Html {
+function whereSection({ machine, engine, date, interrupted }: BenchResults): Html {
   return html`
     <dl>
       <dt>machine</dt>
@@ -85,6 +85,7 @@ function whereSection({ machine, engine, date }: BenchResults): Html {
       <dt>date</dt>
       <dd><time datetime="${date}">${date}</time></dd>
     </dl>
+    ${interrupted ? html`<p>${INTERRUPTED}</p>` : ""}
   `;
 }
 

@@ -41,7 +41,8 @@ export function unetRowsOf(results: UnetResults | undefined): Row[] {
   rows.add("single", "single", results?.single);
   rows.addDataParallel(results?.dataParallel);
   rows.add("modelParallel", "model parallel", results?.modelParallel);
-  rows.add("pipeline", "pipeline best cut", results?.pipeline?.best, "best cut");
+  const best = results?.pipeline?.best;
+  if (best && "rounds" in best) rows.add("pipeline", "pipeline best cut", best, "best cut");
   rows.addPeers(results?.peers);
   return rows.list;
 }

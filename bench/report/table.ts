@@ -5,7 +5,7 @@ import type { BenchResults } from "../results.ts";
 import { type Column, NOTHING } from "./columns.ts";
 import { type Comparison, comparisonsOf } from "./comparisons.ts";
 import { type CutsTable, cutText } from "./cuts.ts";
-import { describeMachine } from "./describe.ts";
+import { describeMachine, INTERRUPTED } from "./describe.ts";
 import type { Row } from "./rows.ts";
 
 const MAX_COLUMNS = 120; // characters of a line where no terminal says otherwise
@@ -35,6 +35,7 @@ export function resultsTable(results: BenchResults, options: TableOptions = {}):
     comparison.settings,
     comparison.devices,
     describeMachine(results.machine),
+    ...(results.interrupted ? [INTERRUPTED] : []),
     ...(comparison.cuts ? ["", cutsText(comparison.cuts, paint), ...comparison.cuts.notes] : []),
     ...(comparison.rows.length > 0 ? ["", ...strategiesText(comparison, width, paint)] : []),
   ]);
