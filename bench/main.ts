@@ -49,6 +49,8 @@ async function main(args: string[]): Promise<number> {
     }
     const { benchDevices } = await import("./devices.ts");
     const devices = benchDevices(first.devices);
+    const { checkInputs } = await import("./check_inputs.ts");
+    for (const run of runs) await checkInputs(run, devices.length);
     const { fetchEngine } = await import("../cli/fetch_engine.ts");
     await fetchEngine(first.engine, progress);
     if (first.command === "convolutions") {

@@ -29,7 +29,7 @@ export interface BenchOptions {
   readonly devices: readonly string[] | undefined;
   readonly engine: "auto" | "tensorflow" | "wasm";
   readonly strategies: readonly BenchStrategy[];
-  /** U-Net: the first alone is run. */
+  /** U-Net: the first alone is run; named together with ResNet50, it may be given several. */
   readonly schedules: readonly ScheduleName[];
   readonly partition: "auto" | readonly (string | number)[];
   /**
@@ -88,6 +88,47 @@ const OPTIONS = {
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
+const STRATEGIES_COMPARED: readonly BenchCommand[] = COMPARISONS;
+const REPORTED: readonly BenchCommand[] = [...COMPARISONS, "allreduce"];
+const COMPUTED: readonly BenchCommand[] = [...COMPARISONS, "convolutions"];
+
+/** The commands that take each option: with another it would do nothing, and is refused. */
+const TAKEN_BY: Readonly<Record<keyof typeof OPTIONS, readonly BenchCommand[]>> = {
+  size: COMPUTED,
+  model: ["convolutions"],
+  batch: COMPUTED,
+  "micro-batches": ["resnet50"],
+  steps: REPORTED,
+  devices: STRATEGIES_COMPARED,
+  engine: COMPUTED,
+  strategies: STRATEGIES_COMPARED,
+  schedule: STRATEGIES_COMPARED,
+  partition: STRATEGIES_COMPARED,
+  "split-size": ["unet"],
+  enumerate: ["unet"],
+  epochs: ["unet"],
+  data: STRATEGIES_COMPARED,
+  full: ["resnet50"],
+  output: REPORTED,
+  json: REPORTED,
+  torch: REPORTED,
+  workers: ["allreduce"],
+  bytes: ["allreduce"],
+  help: COMMANDS,
+};
+
+/** The strategies that take an option, where not all do: without any of them it would do nothing. */
+const NEEDS: Readonly<Partial<Record<keyof typeof OPTIONS, readonly BenchStrategy[]>>> = {
+  "micro-batches": ["pipeline"],
+  schedule: ["pipeline"],
+  partition: ["modelParallel", "pipeline"],
+  "split-size": ["pipeline"],
+  enumerate: ["pipeline"],
+};
+
+/** Data that a comparison knows by name. */
+const NAMED_DATA = { resnet50: "mnist", unet: "digits" } as const;
+
 /** The text of `--help`. */
 export const HELP = `Trains models with every strategy on this machine's devices and compares them.
 
@@ -107,7 +148,7 @@ Usage: deno task bench [options]            ResNet50, then U-Net
   --engine NAME        auto, tensorflow or wasm (auto)
   --strategies A,B     some of ${BENCH_STRATEGIES.join(",")} (all)
   --schedule A,B       some of ${SCHEDULES.join(",")}
-                       (ResNet50: all, one pipeline each; U-Net: zero-bubble, or the first that is named)
+                       (ResNet50: all, one pipeline each; U-Net: one, zero-bubble; without a command the first)
   --partition P        auto, or the layer or block that begins each stage after the first, by name or index (auto)
   --data D             synthetic (ResNet50: 1000 classes, mean squared error, as published), or a folder
                        (ResNet50: images in a sub-folder for each class, or mnist, the default;
@@ -129,6 +170,7 @@ U-Net alone:
   --epochs N           train for so many passes over the data, in place of --steps
   --split-size N       samples in a micro-batch of its pipeline, in place of the best
 
+An option that would do nothing is refused. Without a command, what either comparison takes is taken.
 Results go to standard output, progress to standard error. Exit code 0: all went well.
 `;
 
@@ -149,6 +191,7 @@ export function readRuns(args: string[]): BenchOptions[] {
         `Cannot use --${option} ${value} for ${COMPARISONS.join(" and ")} at once: name one of them`,
       );
     }
+    refuseUseless(parsed, COMPARISONS);
     return COMPARISONS.map((command) => readRun(command, parsed));
   }
   if (!(COMMANDS as readonly string[]).includes(name) || rest.length > 0) {
@@ -157,18 +200,35 @@ export function readRuns(args: string[]): BenchOptions[] {
     );
   }
   const command = name as BenchCommand;
-  if (command !== "unet") {
-    if (values.enumerate) throw onlyFor("--enumerate", command);
-    if (values["split-size"] !== undefined) throw onlyFor("--split-size", command);
-    if (values.epochs !== undefined) throw onlyFor("--epochs", command);
-  } else if (values.full) {
-    throw new TypeError(`Cannot use --full with ${command}: it is an option of resnet50`);
-  }
+  refuseUseless(parsed, [command]);
   return [readRun(command, parsed)];
 }
 
-function onlyFor(option: string, command: BenchCommand): TypeError {
-  return new TypeError(`Cannot use ${option} with ${command}: it is an option of unet`);
+/** @throws {TypeError} for an option that none of these commands would heed */
+function refuseUseless({ values, given }: ReturnType<typeof parse>, commands: readonly BenchCommand[]): void {
+  const together = commands.join(" and ");
+  for (const option of given) {
+    const takers = TAKEN_BY[option];
+    if (!commands.some((command) => takers.includes(command))) {
+      throw new TypeError(`Cannot use --${option} with ${together}: it is an option of ${takers.join(", ")}`);
+    }
+    const needed = NEEDS[option];
+    if (needed && !needed.some((strategy) => list(values.strategies).includes(strategy))) {
+      throw new TypeError(
+        `Cannot use --${option} with --strategies ${values.strategies}: it is an option of ${
+          needed.join(", ")
+        }; ` +
+          `name one of these or leave --${option} out`,
+      );
+    }
+  }
+  if (commands.length > 1 || commands[0] !== "unet") return;
+  if (given.has("epochs") && given.has("steps")) {
+    throw new TypeError("Cannot use both --epochs and --steps for U-Net: expected one of them");
+  }
+  if (list(values.schedule ?? "").length > 1) {
+    throw new RangeError(`Cannot use --schedule ${values.schedule} with unet: expected one schedule`);
+  }
 }
 
 function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): BenchOptions {
@@ -187,6 +247,17 @@ function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): B
   if (command === "unet" && size % UNET_STEP !== 0) {
     throw new RangeError(`Cannot use --size ${size} for a U-Net: expected a multiple of ${UNET_STEP}`);
   }
+  const splitSize = values["split-size"] === undefined
+    ? undefined
+    : integer("split-size", values["split-size"], 1);
+  if (command === "unet" && splitSize !== undefined && splitSize > batch) {
+    throw new RangeError(
+      `Cannot cut a batch of ${batch} into micro-batches of ${splitSize}: expected --split-size <= --batch; ` +
+        `give a larger --batch or a smaller --split-size`,
+    );
+  }
+  const data = values.data ?? (full ? "synthetic" : defaults.data);
+  refuseOthersData(command, data);
   return {
     command,
     size,
@@ -201,12 +272,10 @@ function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): B
     partition: values.partition === "auto"
       ? "auto"
       : list(values.partition).map((cut) => /^\d+$/.test(cut) ? Number(cut) : cut),
-    data: values.data ?? (full ? "synthetic" : defaults.data),
+    data,
     enumerate: values.enumerate,
     epochs: values.epochs === undefined ? undefined : integer("epochs", values.epochs, 1),
-    splitSize: values["split-size"] === undefined
-      ? undefined
-      : integer("split-size", values["split-size"], 1),
+    splitSize,
     output: values.output,
     json: values.json,
     torch: values.torch,
@@ -216,9 +285,30 @@ function readRun(command: BenchCommand, { values }: ReturnType<typeof parse>): B
   };
 }
 
+/** @throws {RangeError} for the other comparison's data */
+function refuseOthersData(command: BenchCommand, data: string): void {
+  if (command !== "resnet50" && command !== "unet") return;
+  const own = NAMED_DATA[command];
+  if (data === own || !Object.values<string>(NAMED_DATA).includes(data)) return;
+  throw new RangeError(
+    `Cannot use --data ${data} with ${command}: expected ${own}, synthetic or a folder; ` +
+      `write ./${data} for a folder of that name`,
+  );
+}
+
+/** Values by option, those that are given, and the rest of the words. */
 function parse(args: string[]) {
   try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const { values, positionals, tokens } = parseArgs({
+      args,
+      options: OPTIONS,
+      allowPositionals: true,
+      tokens: true,
+    });
+    const given = new Set(
+      tokens.flatMap((token) => token.kind === "option" ? [token.name as keyof typeof OPTIONS] : []),
+    );
+    return { values, positionals, given };
   } catch (error) {
     throw new TypeError(`${(error as Error).message.replaceAll("\n", " ").replace(/\.$/, "")}; see --help`);
   }

@@ -139,9 +139,47 @@ for (
     [["resnet50", "--epochs", "2"], /Cannot use --epochs with resnet50/],
     [["convolutions", "--split-size", "2"], /Cannot use --split-size with convolutions/],
     [["unet", "--full"], /Cannot use --full with unet: it is an option of resnet50/],
+    [["unet", "--micro-batches", "7"], /Cannot use --micro-batches with unet: it is an option of resnet50/],
+    [["allreduce", "--size=3"], /--size with allreduce: it is an option of resnet50, unet, convolutions/],
+    [["allreduce", "--batch", "2"], /Cannot use --batch with allreduce/],
+    [["allreduce", "--schedule", "gpipe"], /Cannot use --schedule with allreduce/],
+    [["convolutions", "--output", "x"], /Cannot use --output with convolutions/],
+    [["--workers", "2"], /Cannot use --workers with resnet50 and unet: it is an option of allreduce/],
+    [
+      ["unet", "--enumerate", "--strategies", "single"],
+      /Cannot use --enumerate with --strategies single: it is an option of pipeline/,
+    ],
+    [
+      ["unet", "--partition=decoder3", "--strategies=single,dataParallel"],
+      /Cannot use --partition with --strat/,
+    ],
+    [["unet", "--epochs", "1", "--steps", "2"], /Cannot use both --epochs and --steps/],
+    [["unet", "--schedule", "gpipe,1f1b"], /Cannot use --schedule gpipe,1f1b with unet: expected one/],
+    [
+      ["unet", "--split-size", "9", "--batch", "2"],
+      /Cannot cut a batch of 2 into micro-batches of 9: expected --split-size <= --batch/,
+    ],
+    [
+      ["unet", "--data", "mnist"],
+      /Cannot use --data mnist with unet: expected digits, synthetic or a folder/,
+    ],
+    [["resnet50", "--data", "digits"], /Cannot use --data digits with resnet50: expected mnist/],
     [["unet", "--split-size", "0"], /Cannot use --split-size 0: expected an integer >= 1/],
     [["unet", "--size", "60"], /Cannot use --size 60 for a U-Net: expected a multiple of 32/],
   ] as [string[], RegExp][]
 ) {
   Deno.test(`refused: bench ${args.join(" ")}`, () => assert.throws(() => readRuns(args), message));
 }
+
+Deno.test("what either comparison takes is taken without a command", () => {
+  const args = [
+    "--size=32",
+    "--batch=8",
+    "--micro-batches=4",
+    "--steps=1",
+    "--output=x",
+    "--schedule=1f1b,gpipe",
+  ];
+  const [resnet50, unet] = readRuns(args);
+  assert.deepEqual([resnet50!.microBatches, resnet50!.steps, unet!.batch], [4, 1, 8]);
+});
