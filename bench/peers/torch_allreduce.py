@@ -6,20 +6,14 @@ Every process has one thread and is bound to one core. Reads lines from standard
 as many bytes and prints {"seconds": s}, the seconds of one of them in the slowest process. Ends with its standard
 input.
 """
-import argparse, json, os, signal, sys, time
+import argparse, time
 import torch
-
-
-def tell(**message):
-    print(json.dumps(message), flush=True)
+from processes import ignore_interrupts, join, run_processes, tell
 
 
 def member(rank, args, cores, lines):
     """One process. Rank 0 reads the orders and passes them on."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
-    torch.set_num_threads(1); os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    import torch.distributed as dist
-    dist.init_process_group("gloo", rank=rank, world_size=args.workers)
+    dist = join(rank, args.workers, args.port, cores)
     if rank == 0:
         tell(ready=torch.__version__)
     values = torch.zeros(0)
@@ -42,20 +36,12 @@ def member(rank, args, cores, lines):
 
 
 def main():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, and ends this by its input
+    ignore_interrupts()
     p = argparse.ArgumentParser()
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--port", type=int, default=29517)
     args = p.parse_args()
-    cores = sorted(os.sched_getaffinity(0))
-    context = torch.multiprocessing.get_context("spawn")
-    others = [context.Process(target=member, args=(rank, args, cores, None), daemon=True)
-              for rank in range(1, args.workers)]
-    for process in others:
-        process.start()
-    member(0, args, cores, sys.stdin)
-    for process in others:
-        process.join()
+    run_processes(member, args, args.workers)
 
 
 if __name__ == "__main__":

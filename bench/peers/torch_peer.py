@@ -7,8 +7,9 @@ replica, DistributedDataParallel over gloo, `pipeline` (ResNet50 alone) one proc
 torch.distributed.pipelining (1F1B) over gloo between them. Reads lines from standard input: "step" runs one step
 and prints {"seconds": s}, "cut N" cuts the pipeline before child N of the model. Ends with its standard input.
 """
-import argparse, json, os, signal, sys, time
+import argparse, os, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
+from processes import ignore_interrupts, join, run_processes, tell
 
 
 class Bottleneck(nn.Module):
@@ -96,10 +97,6 @@ def training(args):
     return model, nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=1e-2)
 
 
-def tell(**message):
-    print(json.dumps(message), flush=True)
-
-
 def data(args, count):
     x = torch.randn(count, 3, args.size, args.size)
     if args.model == "unet":
@@ -120,7 +117,7 @@ def single(args):
 
 def replica(rank, args, cores, lines):
     """One replica in a process of its own. Rank 0 reads the orders and passes them on."""
-    dist = join(rank, args, cores)
+    dist = join(rank, args.devices, args.port, cores)
     model, loss, opt = training(args); share = len(range(rank, args.batch, args.devices))
     model = nn.parallel.DistributedDataParallel(model); x, y = data(args, share)
     if rank == 0:
@@ -137,17 +134,9 @@ def replica(rank, args, cores, lines):
             tell(seconds=time.perf_counter() - t, loss=value.item())
 
 
-def join(rank, args, cores):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
-    torch.set_num_threads(1); os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    import torch.distributed as dist
-    dist.init_process_group("gloo", rank=rank, world_size=args.devices)
-    return dist
-
-
 def stage(rank, args, cores, lines):
     """One stage in a process of its own. Rank 0 reads the orders and passes them on."""
-    dist = join(rank, args, cores)
+    dist = join(rank, args.devices, args.port, cores)
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B
     x, y = data(args, args.batch); schedule = opt = None
 
@@ -182,7 +171,7 @@ def stage(rank, args, cores, lines):
 
 
 def main():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, and ends this by its input
+    ignore_interrupts()
     p = argparse.ArgumentParser()
     p.add_argument("--model", choices=["resnet50", "unet"], default="resnet50")
     p.add_argument("--mode", choices=["single", "ddp", "pipeline"], default="single")
@@ -192,15 +181,7 @@ def main():
     args = p.parse_args()
     if args.mode == "single":
         return single(args)
-    cores = sorted(os.sched_getaffinity(0))
-    context = torch.multiprocessing.get_context("spawn")
-    run = replica if args.mode == "ddp" else stage
-    others = [context.Process(target=run, args=(rank, args, cores, None)) for rank in range(1, args.devices)]
-    for process in others:
-        process.start()
-    run(0, args, cores, sys.stdin)
-    for process in others:
-        process.join()
+    run_processes(replica if args.mode == "ddp" else stage, args, args.devices)
 
 
 if __name__ == "__main__":
