@@ -1,9 +1,10 @@
 /** A replica: the whole model on one device, in segments that run one after another. @module */
-import { align, sizeOf } from "../ring/dtype.ts";
+import { sizeOf } from "../ring/dtype.ts";
+import { packed } from "../ring/packed.ts";
 import { type ModelGraph, refKey } from "./graph.ts";
 import { MOMENTS } from "./layers/sync_batch_normalization.ts";
 import { segmentsOf, synchronized } from "./segments.ts";
-import { type StageConfig, stageConfigs, type StageOutput, type WeightLayout } from "./stage_config.ts";
+import { type StageConfig, stageConfigs, type WeightLayout } from "./stage_config.ts";
 
 /** How a replica is cut. */
 export interface ReplicaOptions {
@@ -17,8 +18,6 @@ export interface ReplicaOptions {
 const MOST_CALLS = 8;
 /** What is added up for each channel of a BatchNormalization. */
 const STATISTICS = 3;
-/** Elements of a cache line: where sums begin. */
-const LINE = 16;
 
 /**
  * The one stage of a replica. Its inputs and outputs are those of its segments, in their order: a tensor of the
@@ -50,29 +49,19 @@ export interface SumSlots {
 /** A slot for each segment's gradients and statistics, then two for each BatchNormalization's moments. */
 export function sumSlots(segments: readonly StageConfig[]): SumSlots {
   const lengths = segments.map(({ weights, layers }) => {
-    const gradients = weights.reduce((sum, w) => w.trainable ? sum + align(sizeOf(w.shape), LINE) : sum, 0);
-    const channels = layers.flatMap((layer) => layer.weights).reduce(
-      (sum, { name, shape }) => name.endsWith("moving_mean") ? sum + sizeOf(shape) : sum,
-      0,
-    );
-    return gradients + align(STATISTICS * MOST_CALLS * channels, LINE);
+    const gradients = weights.filter(({ trainable }) => trainable).map(({ shape }) => sizeOf(shape));
+    const means = layers.flatMap((layer) => layer.weights).filter(({ name }) => name.endsWith("moving_mean"));
+    const channels = means.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+    return packed([...gradients, STATISTICS * MOST_CALLS * channels]).length;
   });
   const moments = new Map<string, { forward: number; backward: number }>();
   for (const { outputs, layers } of segments) {
-    for (const output of outputs) {
-      if (!isMoments(output, layers)) continue;
-      const layer = layers.find(({ name }) => name === output.ref.layer)!;
-      const length = sizeOf(layer.nodes[output.ref.node]!.outputs[0]!.shape as number[]);
-      moments.set(refKey(output.ref), {
-        forward: lengths.push(length) - 1,
-        backward: lengths.push(length) - 1,
-      });
+    for (const { ref } of outputs) {
+      const layer = layers.find(({ name }) => name === ref.layer)!;
+      if (layer.className !== MOMENTS) continue;
+      const length = sizeOf(layer.nodes[ref.node]!.outputs[0]!.shape as number[]);
+      moments.set(refKey(ref), { forward: lengths.push(length) - 1, backward: lengths.push(length) - 1 });
     }
   }
   return { lengths, moments };
-}
-
-/** Whether an output is a BatchNormalization's moments, which replicas add up. */
-function isMoments({ ref }: StageOutput, layers: StageConfig["layers"]): boolean {
-  return layers.find(({ name }) => name === ref.layer)?.className === MOMENTS;
 }

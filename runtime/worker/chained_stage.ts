@@ -15,13 +15,13 @@ import type {
   Value,
   Workload,
 } from "../../stages/executor.ts";
-import { refKey, type TensorRef } from "../../stages/graph.ts";
 import type { UpdateScalars } from "../../stages/optimizers.ts";
-import { type SumSlots, sumSlots } from "../../stages/replica_config.ts";
+import { sumSlots } from "../../stages/replica_config.ts";
 import type { StageConfig } from "../../stages/stage_config.ts";
 import type { StageMemory } from "../../stages/stage_memory.ts";
 import type { LayerCost } from "../../stages/balance.ts";
 import { GradientBuckets } from "./gradient_buckets.ts";
+import { wire, type Wiring } from "./segment_wiring.ts";
 
 /** One segment. */
 export interface Segment {
@@ -42,7 +42,8 @@ export class ChainedStage implements StageExecutor {
   /** The segment that computes, or did so last. */
   current = 0;
   readonly #buckets: GradientBuckets;
-  readonly #slots: SumSlots;
+  readonly #lengths: readonly number[];
+  readonly #wiring: readonly Wiring[];
   readonly #inFlight = new Map<number, InFlight>();
   /** Tensors on their way from one segment to another, by destination and `refKey`; gradients on their way back. */
   readonly #values = new Map<string, Value>();
@@ -55,7 +56,9 @@ export class ChainedStage implements StageExecutor {
     readonly group: Group,
   ) {
     this.#buckets = new GradientBuckets(group, segments.map(({ executor }) => executor));
-    this.#slots = sumSlots(segments.map(({ config }) => config));
+    const slots = sumSlots(segments.map(({ config }) => config));
+    this.#lengths = slots.lengths;
+    this.#wiring = segments.map(({ config }) => wire(config, slots));
   }
 
   prepare(workload: Workload): number {
@@ -80,15 +83,16 @@ export class ChainedStage implements StageExecutor {
     const given = { inputs: [...inputs], targets: [...targets] };
     for (const [i, { config, executor }] of this.segments.entries()) {
       if (microBatch.size > 0) {
-        const x = this.#inputsOf(config, given.inputs);
+        const x = this.#inputsOf(i, given.inputs);
         const y = given.targets.splice(0, config.modelOutputs.length);
-        const made = this.#timed(executor, () => executor.forward(microBatch, x, y, part(workload, i)));
-        config.outputs.forEach(({ ref, to }, k) => this.#values.set(key(to, ref), made[k]!));
+        this.#keep(
+          this.#wiring[i]!.outputs,
+          this.#timed(i, () => executor.forward(microBatch, x, y, part(workload, i))),
+        );
       }
-      for (const { ref, to } of config.outputs) {
-        const slots = this.#slots.moments.get(refKey(ref));
-        if (slots) this.#shareMoments(flight, slots.forward, ref, to);
-      }
+      // All replicas' moments in place of this one's, which count by its samples.
+      const factors = { own: shareOfMicroBatch(microBatch), sum: 1 };
+      for (const { at, slot } of this.#wiring[i]!.moments) this.#addUp(flight, slot, at, factors);
     }
     return [];
   }
@@ -98,17 +102,15 @@ export class ChainedStage implements StageExecutor {
     if (!flight) return [];
     const { microBatch } = flight;
     for (let i = this.segments.length - 1; i >= 0; i--) {
-      const { config, executor } = this.segments[i]!;
-      const wanted = config.outputs.filter(({ needsGradient }) => needsGradient);
-      for (const { ref, to } of wanted) {
-        const slots = this.#slots.moments.get(refKey(ref));
-        if (slots) this.#shareGradients(flight, slots.backward, ref, to);
-      }
+      const { inputGradients, outputGradients, momentGradients } = this.#wiring[i]!;
+      // The sum of all replicas' gradients, as far as this one's moments count.
+      const factors = { own: 1, sum: shareOfMicroBatch(microBatch) };
+      for (const { at, slot } of momentGradients) this.#addUp(flight, slot, at, factors);
       if (microBatch.size > 0) {
-        const dys = wanted.map(({ ref, to }) => this.#take(key(to, ref)));
-        const sent = this.#timed(executor, () => executor.backward(index, dys));
-        config.inputs.filter(({ needsGradient }) => needsGradient).forEach(({ ref }, k) =>
-          this.#values.set(key(i, ref), sent[k]!)
+        const dys = outputGradients.map((at) => this.#take(at));
+        this.#keep(
+          inputGradients,
+          this.#timed(i, () => this.segments[i]!.executor.backward(index, dys)),
         );
       }
       if (microBatch.last) this.#buckets.begin(i, this.#contributes);
@@ -146,10 +148,10 @@ export class ChainedStage implements StageExecutor {
     if (microBatch.size === 0) return [];
     const given = { inputs: [...inputs], targets: [...targets] };
     return this.segments.flatMap(({ config, executor }, i) => {
-      const x = this.#inputsOf(config, given.inputs);
+      const x = this.#inputsOf(i, given.inputs);
       const y = workload.mode === "predict" ? [] : given.targets.splice(0, config.modelOutputs.length);
-      const made = this.#timed(executor, () => executor.infer(microBatch, x, y, part(workload, i)));
-      config.outputs.forEach(({ ref, to }, k) => this.#values.set(key(to, ref), made[k]!));
+      const made = this.#timed(i, () => executor.infer(microBatch, x, y, part(workload, i)));
+      this.#keep(this.#wiring[i]!.outputs, made);
       return made.slice(config.outputs.length);
     });
   }
@@ -197,26 +199,19 @@ export class ChainedStage implements StageExecutor {
   }
 
   /** A segment's inputs: the model's, in order, and what segments before it have made. */
-  #inputsOf({ index, inputs }: StageConfig, given: Value[]): Value[] {
-    return inputs.map(({ ref, modelInput }) =>
-      modelInput === undefined ? this.#take(key(index, ref)) : given.shift()
-    );
+  #inputsOf(segment: number, given: Value[]): Value[] {
+    return this.#wiring[segment]!.inputs.map((at) => at === undefined ? given.shift() : this.#take(at));
+  }
+
+  /** Keeps the first values for the segments that need them. */
+  #keep(places: readonly string[], values: readonly Value[]): void {
+    places.forEach((at, i) => this.#values.set(at, values[i]!));
   }
 
   #take(at: string): Value {
     const value = this.#values.get(at);
     this.#values.delete(at);
     return value;
-  }
-
-  /** Puts the moments of all replicas in place of this one's, which count by its samples. */
-  #shareMoments(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
-    this.#addUp(flight, slot, key(to, ref), { own: shareOfMicroBatch(flight), sum: 1 });
-  }
-
-  /** The gradients of this replica's moments: the sum of all replicas', as far as its moments count. */
-  #shareGradients(flight: InFlight, slot: number, ref: TensorRef, to: number): void {
-    this.#addUp(flight, slot, key(to, ref), { own: 1, sum: shareOfMicroBatch(flight) });
   }
 
   /** Puts the sum over all replicas in place of a tensor of this one's. @param factors of its own and of the sum */
@@ -227,7 +222,7 @@ export class ChainedStage implements StageExecutor {
     factors: { readonly own: number; readonly sum: number },
   ): void {
     const { group, tensors } = this;
-    const length = this.#slots.lengths[slot]!;
+    const length = this.#lengths[slot]!;
     const bytes = new SharedArrayBuffer(Math.max(64, 4 * length));
     const values = new Float32Array(bytes, 0, length);
     const payload = new Uint8Array(bytes, 0, 4 * length);
@@ -251,14 +246,15 @@ export class ChainedStage implements StageExecutor {
     group.release(slot);
   }
 
-  #each<T>(f: (executor: StageExecutor, i: number) => T): T[] {
-    return this.segments.map(({ executor }, i) => this.#timed(executor, () => f(executor, i)));
+  #each<T>(f: (executor: SegmentExecutor, i: number) => T): T[] {
+    return this.segments.map(({ executor }, i) => this.#timed(i, () => f(executor, i)));
   }
 
   /** Counts a segment's time in the engine, which several may share. */
-  #timed<T>(executor: StageExecutor, body: () => T): T {
+  #timed<T>(segment: number, body: () => T): T {
+    const { executor } = this.segments[segment]!;
     const before = executor.engineMs;
-    this.current = this.segments.findIndex((segment) => segment.executor === executor);
+    this.current = segment;
     try {
       return body();
     } finally {
@@ -268,12 +264,8 @@ export class ChainedStage implements StageExecutor {
 }
 
 /** This replica's samples, of those of the micro-batch. */
-function shareOfMicroBatch({ microBatch: { size, wholeSize = size } }: InFlight): number {
+function shareOfMicroBatch({ size, wholeSize = size }: MicroBatch): number {
   return size / wholeSize;
-}
-
-function key(to: number, ref: TensorRef): string {
-  return `${to} ${refKey(ref)}`;
 }
 
 /** What a segment runs. */

@@ -1,15 +1,14 @@
 /** A replica's gradients on their way to the sums of all replicas, a bucket for each segment. @module */
-import { align } from "../../ring/dtype.ts";
 import type { Contribution, Group, Reduction } from "../../ring/group.ts";
+import { packed } from "../../ring/packed.ts";
 import type { OpenSums, SegmentExecutor } from "../../stages/executor.ts";
-
-/** Elements of a cache line: where each sum begins. */
-const LINE = 16;
 
 /** A bucket under way. */
 interface Pending {
   readonly segment: number;
   readonly open: OpenSums;
+  /** Where each of its sums begins. */
+  readonly starts: readonly number[];
   readonly reduction: Reduction;
 }
 
@@ -28,28 +27,21 @@ export class GradientBuckets {
    */
   begin(segment: number, contributes: boolean): void {
     const open = this.segments[segment]!.openSums();
-    const contribution = contributes ? gathered(open.values) : { read: zeros };
-    const reduction = this.group.reduce(segment, lengthOf(open.values), contribution);
-    this.#pending.push({ segment, open, reduction });
-    this.advance();
-  }
-
-  /** Goes on as far as the other replicas have come. */
-  advance(): void {
-    this.#pending.at(-1)?.reduction.advance(); // and every one before it
+    const { starts, length } = packed(open.values.map(({ length }) => length));
+    const contribution = contributes ? gathered(open.values, starts) : { read: zeros };
+    const reduction = this.group.reduce(segment, length, contribution);
+    this.#pending.push({ segment, open, starts, reduction });
+    reduction.advance(); // as far as the other replicas have come, and so does every bucket before it
   }
 
   /** Waits until all buckets are whole, and gives the segments the sums in place. */
   finish(): void {
-    for (const { segment, open, reduction } of this.#pending) {
+    for (const { segment, open, starts, reduction } of this.#pending) {
       const sums = reduction.finish();
       this.#finished.push(segment);
-      let at = 0;
-      this.segments[segment]!.useSums(open.values.map(({ length }) => {
-        const sum = sums.subarray(at, at + length);
-        at += align(length, LINE);
-        return sum;
-      }));
+      this.segments[segment]!.useSums(
+        open.values.map(({ length }, i) => sums.subarray(starts[i]!, starts[i]! + length)),
+      );
       open.close();
     }
     this.#pending = [];
@@ -70,29 +62,18 @@ export class GradientBuckets {
   }
 }
 
-function lengthOf(values: readonly Float32Array[]): number {
-  return values.reduce((sum, { length }) => sum + align(length, LINE), 0);
-}
-
-/** Several arrays as one, each from a cache line on. */
-function gathered(values: readonly Float32Array[]): Contribution {
-  const starts: number[] = [];
-  let end = 0;
-  for (const { length } of values) {
-    starts.push(end);
-    end += align(length, LINE);
-  }
+/** Several arrays as one, with zeros between them. */
+function gathered(values: readonly Float32Array[], starts: readonly number[]): Contribution {
   return {
     read(from, target) {
       const to = from + target.length;
       let i = starts.findLastIndex((start) => start <= from);
       for (let at = from; at < to; i++) {
-        const own = values[i]!;
-        const start = starts[i]!;
-        const next = Math.min(to, start + align(own.length, LINE));
-        const whole = Math.min(next, start + own.length);
-        if (whole > at) target.set(own.subarray(at - start, whole - start), at - from);
-        if (next > Math.max(at, whole)) target.fill(0, Math.max(at, whole) - from, next - from);
+        const [own, start] = [values[i]!, starts[i]!];
+        const next = Math.min(to, starts[i + 1] ?? to);
+        const end = Math.max(at, Math.min(next, start + own.length)); // of its own values
+        target.set(own.subarray(at - start, end - start), at - from);
+        target.fill(0, end - from, next - from);
         at = next;
       }
     },

@@ -252,3 +252,25 @@ Deno.test(
     }
   },
 );
+
+Deno.test(
+  "synchronized BatchNorm behind frozen layers has no gradient of its moments to add up",
+  needsTensorflow,
+  async () => {
+    const model = () => {
+      const net = residualNet({ norm: true });
+      for (const layer of net.layers.slice(0, 3)) layer.trainable = false; // the first convolution and its BatchNorm
+      return net;
+    };
+    const expected = await train(model(), { ...single, capture: false });
+    for (const options of [{}, { engine: "wasm" }] as const) {
+      const trained = await train(model(), {
+        strategy: "dataParallel",
+        devices: devices(2),
+        syncBatchNorm: true,
+        ...options,
+      });
+      assertEqual(trained, expected, 2e-5, JSON.stringify(options));
+    }
+  },
+);
