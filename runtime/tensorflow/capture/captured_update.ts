@@ -9,9 +9,10 @@ import { type OptimizerSpec, updateRule, type UpdateScalars } from "../../../sta
 import type { StageModel } from "../../../stages/stage_model.ts";
 import { backward, dependence, record, weightGradients } from "../../../stages/tape.ts";
 import { engine } from "../../../stages/tfjs.ts";
-import { ATTR_BOOL, typeAttr } from "../binding/attributes.ts";
+import { typeAttr } from "../binding/attributes.ts";
 import { idOf, type NodeBackend } from "../binding/backend.ts";
 import { CapturedFunction } from "./captured_function.ts";
+import { applyFused, fused, updateScalars } from "./fused_update.ts";
 import { TF_FLOAT } from "../binding/dtypes.ts";
 import type { StatisticsCall } from "./program.ts";
 import { GraphRecorder } from "../binding/graph_recorder.ts";
@@ -119,7 +120,7 @@ export class CapturedUpdate {
   run(step: UpdateScalars, scale = 1): number {
     const f = this.#function!;
     const { context } = this.#backend.binding;
-    const values: Record<string, number> = { ...this.#values(step), scale };
+    const values: Record<string, number> = { ...updateScalars(this.#spec, step), scale };
     const temporary: bigint[] = [];
     const inputs = BigUint64Array.from(f.inputs, ({ source }) => {
       const scalar = [...this.#scalars].find(([, argument]) => argument === source);
@@ -280,8 +281,15 @@ export class CapturedUpdate {
       if (this.#spec.weightDecay > 0 && this.#spec.name !== "adamw") {
         gradient = tf.add(gradient, tf.mul(tensor(graph.read(weight)), this.#spec.weightDecay));
       }
-      this.#applyFused(graph, weight, slots, binding.resolve(idOf(this.#backend, gradient)));
-      return;
+      const resolved = (t: tf.Tensor) => binding.resolve(idOf(this.#backend, t));
+      return applyFused(graph, {
+        spec: this.#spec,
+        weight,
+        slots,
+        gradient: resolved(gradient),
+        scalar: (name) => this.#scalar(graph, name),
+        number: (value) => resolved(tf.scalar(value)),
+      });
     }
     const rule = updateRule(this.#spec);
     const names = Object.keys(rule.scalars({ learningRate: 0, iteration: 0 }));
@@ -294,63 +302,6 @@ export class CapturedUpdate {
       ]);
     assign(weight, after.weight);
     after.slots.forEach((value, i) => assign(slots[i]!, value));
-  }
-
-  /** The scalars of one update. */
-  #values(step: UpdateScalars): Record<string, number> {
-    const spec = this.#spec;
-    if (!fused(spec) || spec.name !== "adam" && spec.name !== "adamw") return updateRule(spec).scalars(step);
-    const beta1Power = spec.beta1 ** (step.iteration + 1);
-    const beta2Power = spec.beta2 ** (step.iteration + 1);
-    return {
-      learningRate: step.learningRate,
-      beta1Power,
-      beta2Power,
-      // TensorFlow adds epsilon to the root of the uncorrected second moment, TensorFlow.js to the corrected one.
-      epsilon: spec.epsilon * Math.sqrt(1 - beta2Power),
-      kept: 1 - step.learningRate * spec.weightDecay,
-    };
-  }
-
-  /** TensorFlow's own update ops, which work in place. */
-  #applyFused(
-    graph: GraphRecorder,
-    weight: Variable,
-    slots: readonly Variable[],
-    gradient: GraphTensor,
-  ): void {
-    const spec = this.#spec;
-    const scalar = (name: string) => this.#scalar(graph, name);
-    const number = (value: number) => this.#backend.binding.resolve(idOf(this.#backend, tf.scalar(value)));
-    const T = [typeAttr("T", TF_FLOAT), { name: "use_locking", type: ATTR_BOOL, value: false }];
-    if (spec.name === "sgd" && spec.momentum === 0) {
-      graph.write("ResourceApplyGradientDescent", T, weight, [scalar("learningRate"), gradient]);
-      return;
-    }
-    if (spec.name === "rmsprop") {
-      const values = [
-        scalar("learningRate"),
-        number(spec.decay),
-        number(spec.momentum),
-        number(spec.epsilon),
-        gradient,
-      ];
-      graph.write("ResourceApplyRMSProp", T, weight, values, slots);
-      return;
-    }
-    if (spec.name === "adam" || spec.name === "adamw") {
-      if (spec.name === "adamw" && spec.weightDecay > 0) {
-        const kept = graph.op("Mul", [typeAttr("T", TF_FLOAT)], [graph.read(weight), scalar("kept")], 1);
-        graph.write("AssignVariableOp", assignAttributes(weight), weight, kept);
-      }
-      const scalars = ["beta1Power", "beta2Power", "learningRate"].map(scalar);
-      const values = [...scalars, number(spec.beta1), number(spec.beta2), scalar("epsilon"), gradient];
-      graph.write("ResourceApplyAdam", T, weight, values, slots);
-      return;
-    }
-    const nesterov = { name: "use_nesterov", type: ATTR_BOOL, value: spec.nesterov };
-    const values = [scalar("learningRate"), gradient, number(spec.momentum)];
-    graph.write("ResourceApplyMomentum", [...T, nesterov], weight, values, slots);
   }
 
   /** Moves BatchNorm's running statistics towards the batch's, once a batch. */
@@ -394,9 +345,4 @@ export class CapturedUpdate {
     }
     return graph.input(argument, TF_FLOAT, []);
   }
-}
-
-/** Optimizers that TensorFlow updates in place with the arithmetic of TensorFlow.js. */
-function fused({ name, centered }: OptimizerSpec): boolean {
-  return ["sgd", "momentum", "adam", "adamw"].includes(name) || name === "rmsprop" && !centered;
 }
