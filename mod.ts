@@ -14,7 +14,8 @@
  */
 export { tf } from "./deps.ts";
 export { distribute } from "./runtime/distribute.ts";
-export type { ProgressReport, StepResult } from "./runtime/coordinator/coordinator.ts";
+export type { ProgressReport } from "./runtime/coordinator/coordinator.ts";
+export type { StepResult } from "./runtime/coordinator/step_result.ts";
 export type { DistributeOptions, Recut, ResolvedOptions, StrategyName } from "./runtime/options.ts";
 export type { Trainer } from "./runtime/trainer/trainer.ts";
 export type {

@@ -2,7 +2,8 @@
 import process from "node:process";
 import type { tf } from "../deps.ts";
 import type { Samples } from "../runtime/data/samples.ts";
-import type { ProgressReport, StepResult } from "../runtime/coordinator/coordinator.ts";
+import type { ProgressReport } from "../runtime/coordinator/coordinator.ts";
+import type { StepResult } from "../runtime/coordinator/step_result.ts";
 import { distribute } from "../runtime/distribute.ts";
 import type { DistributeOptions } from "../runtime/options.ts";
 import type { TraceEvent } from "../runtime/protocol.ts";

@@ -25,17 +25,18 @@ import {
 } from "../cost_model/forecast.ts";
 import { choosePartition } from "./choose_partition.ts";
 import { cannotStart, withWasm } from "../engines.ts";
-import { describePlace, isEngineFailure } from "../errors.ts";
+import { isEngineFailure } from "../errors.ts";
 import { createLane } from "./lanes.ts";
 import { LeakCheck } from "./leak_check.ts";
 import type { MeasuredTimes } from "../measure.ts";
 import { fewestInFlight, memoryNeeded, refuseTooLarge } from "./memory_fit.ts";
 import { type BatchShape, cutBatch, shareOf, withBatch } from "./micro_batches.ts";
 import type { ResolvedOptions } from "../options.ts";
-import type { Prediction, StageCounters, TraceEvent, WorkerEngine } from "../protocol.ts";
-import { type Plan, routePlans, stagePlan } from "../plan.ts";
+import type { StageCounters, WorkerEngine } from "../protocol.ts";
 import { profileModel } from "./profile_model.ts";
 import { ReadyLane } from "./ready_lane.ts";
+import { refuseApart } from "./refuse_apart.ts";
+import { mergeReports, type StepResult } from "./step_result.ts";
 import { StageWorkers } from "./stage_workers.ts";
 import type { WeightMemory } from "../weight_memory.ts";
 import { Workloads } from "./workloads.ts";
@@ -48,18 +49,6 @@ export interface CompiledSpec {
   readonly losses: PortableLosses;
   readonly optimizer: OptimizerSpec;
   readonly clipping: Clipping | undefined;
-}
-
-/** One step's outcome. */
-export interface StepResult {
-  /** Loss, the layers' penalties included while training, then metrics. */
-  readonly values: number[];
-  /** What each stage did when, if it was asked for. */
-  readonly trace: readonly (readonly TraceEvent[])[];
-  /** From the order to run to the last stage's end, in milliseconds. */
-  readonly wallMs: number;
-  /** Per output of the model, per micro-batch. */
-  readonly predictions: readonly (readonly Prediction[])[];
 }
 
 /** How far bringing the stages up has come, for a progress display. */
@@ -225,18 +214,18 @@ export class Coordinator {
       this.#workloads,
     );
     refuseTooLarge({ memory, shape, options, schedule: (count) => this.#onWorkers(lane.schedule(count)) });
-    const id = this.#nextLane++;
-    const rings = Array.from({ length: options.replicas }, (_, rank) =>
-      createLane({
-        id,
-        stages: this.#stages,
-        ...(options.replicas > 1 ? { replica: rank } : {}),
-        mode: shape.mode,
-        specs: this.#workloads.specs(shape, shareSize),
-        targets: withBatch(shape.targets, shareSize),
-        capacities: lane.rings,
-        feedCapacity: 2 * microBatches, // the batch that runs and the next one
-      }));
+    const common = {
+      id: this.#nextLane++,
+      stages: this.#stages,
+      mode: shape.mode,
+      specs: this.#workloads.specs(shape, shareSize),
+      targets: withBatch(shape.targets, shareSize),
+      capacities: lane.capacities,
+      feedCapacity: 2 * microBatches, // the batch that runs and the next one
+    };
+    const rings = options.replicas === 1
+      ? [createLane(common)]
+      : Array.from({ length: options.replicas }, (_, replica) => createLane({ ...common, replica }));
     lane.open(rings, this.#workers.abort);
     const setups = rings.flatMap(({ setups }) => setups);
     await this.#workers.all((link, worker) => link.call("openLane", setups[worker]!));
@@ -259,43 +248,14 @@ export class Coordinator {
       this.#discard();
     });
     const wallMs = performance.now() - start;
-    const length = Math.max(1, ...reports.map(({ results }) => results.length));
-    const values = Array.from({ length }, (_, i) => reports.reduce((sum, r) => sum + (r.results[i] ?? 0), 0));
-    const stages = this.#stages.length;
-    // Penalties are of weights: every replica has the same.
-    values[0]! += reports.slice(0, stages).reduce((sum, { penalty }) => sum + penalty, 0);
-    const predictions: Prediction[][] = [];
-    this.#stages.forEach(({ modelOutputs }, s) => {
-      const replicas = reports.filter((_, worker) => worker % stages === s);
-      modelOutputs.forEach(({ output }, i) =>
-        predictions[output] = inTurn(replicas.map(({ predictions }) => predictions[i] ?? []))
-      );
-    });
     if (this.options.debug) {
       const names = this.options.devices.map(({ name }) => name);
       this.#leaks.after(`${JSON.stringify(lane.plan.shape)}/${size}`, await this.counters(), names);
-      if (lane.plan.shape.mode === "train") await this.#compareReplicas();
+      if (lane.plan.shape.mode === "train" && this.options.replicas > 1) {
+        refuseApart(await this.#workers.all((link) => link.call("weightChecks")), this.#stages);
+      }
     }
-    return { values, trace: reports.map((r) => r.trace), wallMs, predictions };
-  }
-
-  /** @throws {Error} naming the weight, if replicas have come apart */
-  async #compareReplicas(): Promise<void> {
-    if (this.options.replicas === 1) return;
-    const stages = this.#stages.length;
-    const checks = await this.#workers.all((link) => link.call("weightChecks"));
-    checks.forEach((own, worker) => {
-      const [stage, first] = [this.#stages[worker % stages]!, checks[worker % stages]!];
-      const apart = own.findIndex((check, i) => check !== first[i]);
-      if (apart < 0) return;
-      const { layer, index } = stage.weights[apart]!;
-      throw new Error(
-        `Replicas 0 and ${
-          Math.floor(worker / stages)
-        } have come apart: weight ${index} of layer "${layer}" has ` +
-          `other bits after the step`,
-      );
-    });
+    return mergeReports(reports, this.#stages, wallMs);
   }
 
   /** Forgets batches that were fed and not run, as when training is stopped early. */
@@ -345,23 +305,6 @@ export class Coordinator {
     const { replicas } = this.options;
     const sums = this.#sums?.memory.buffer.byteLength ?? 0;
     return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.ringBytes, replicas * weights + sums);
-  }
-
-  /** What runs where for a way of training. */
-  plan({ plan, rings }: ReadyLane): Plan {
-    const { shape, microBatches, microBatchSize, shareSize } = plan;
-    const { devices, replicas } = this.options;
-    const count = this.#stages.length;
-    return {
-      microBatches,
-      microBatchSize,
-      stages: devices.map(({ name }, worker) => {
-        const replica = replicas > 1 ? Math.floor(worker / count) : undefined;
-        const stage = worker % count;
-        return stagePlan(this.#stages[stage]!, describePlace({ stage, replica }).toLowerCase(), name);
-      }),
-      routes: routePlans(this.#stages, this.#workloads.specs(shape, shareSize), rings),
-    };
   }
 
   /** Counters of every stage. */
@@ -483,13 +426,6 @@ export class Coordinator {
   #discard(): void {
     for (const lane of this.#lanes.values()) lane.discard();
   }
-}
-
-/** What replicas have made of each micro-batch, in the order of the samples. */
-function inTurn(replicas: readonly (readonly Prediction[])[]): Prediction[] {
-  const most = Math.max(...replicas.map(({ length }) => length));
-  // A replica without a share of the last micro-batches has made fewer.
-  return Array.from({ length: most }, (_, i) => replicas.flatMap((made) => made[i] ?? [])).flat();
 }
 
 /** What several stages tell each other the norms of their gradients by. */

@@ -59,8 +59,12 @@ export class ReadyLane {
       : times.map(() => Math.min(weightBatch, microBatches));
   }
 
-  /** Slots of the rings between stages. @throws {Error} if the schedule cannot run with them */
-  capacities(): Capacities {
+  /** Slots of the rings between stages, by link. @throws {Error} if the schedule cannot run with them */
+  get capacities(): Capacities {
+    return this.#capacities ??= this.#makeCapacities();
+  }
+
+  #makeCapacities(): Capacities {
     const { shape, microBatches } = this.plan;
     const links = this.#links;
     if (shape.mode !== "train") {
@@ -82,11 +86,6 @@ export class ReadyLane {
   /** Number of the lane. */
   get id(): number {
     return this.#rings[0]!.id;
-  }
-
-  /** Slots of the rings between stages, by link. */
-  get rings(): Capacities {
-    return this.#capacities ??= this.capacities();
   }
 
   /** Bytes of all rings. */

@@ -34,8 +34,12 @@ export function expectBatched(method: string, data: unknown): void {
   );
 }
 
-/** Whether they are samples, read one by one. */
-export function isSamples(data: unknown): data is Samples {
+/** Samples in an epoch; undefined for a dataset, which does not tell. */
+export function lengthOf(data: BatchedData): number | undefined {
+  return isSamples(data) ? data.length : undefined;
+}
+
+function isSamples(data: unknown): data is Samples {
   return typeof (data as Samples)?.read === "function" && typeof (data as Samples).length === "number";
 }
 

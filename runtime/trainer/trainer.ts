@@ -6,22 +6,19 @@ import { portableLosses, withKnownNames } from "../../stages/losses.ts";
 import { currentLearningRate, optimizerSpec, type UpdateScalars } from "../../stages/optimizers.ts";
 import { internals } from "../../stages/tfjs.ts";
 import { callbackList, EpochAverage, toLogs } from "./callbacks.ts";
-import {
-  type CompiledSpec,
-  Coordinator,
-  type ProgressReport,
-  type StepResult,
-} from "../coordinator/coordinator.ts";
+import { type CompiledSpec, Coordinator, type ProgressReport } from "../coordinator/coordinator.ts";
+import { planOf } from "../coordinator/lane_plan.ts";
+import type { StepResult } from "../coordinator/step_result.ts";
 import { type BatchSource, tensorSource } from "../data/batch_source.ts";
 import type { Forecast, ForecastArgs } from "../cost_model/forecast.ts";
-import { epochLength, type Sharding } from "../data/epoch_order.ts";
 import { FeedAhead } from "./feed_ahead.ts";
+import { joinRows } from "./join_rows.ts";
 import { enableFileUrls } from "./file_io.ts";
 import { type BatchShape, cutBatch } from "../coordinator/micro_batches.ts";
 import {
   expectBatched,
   isBatched,
-  isSamples,
+  lengthOf,
   ModelData,
   type ModelTensors,
   splitTensors,
@@ -42,7 +39,18 @@ import {
   type EvaluateArgs,
   type FitArgs,
 } from "./trainer_args.ts";
+import { shardingFor } from "./sharding.ts";
 import { WeightMemory } from "../weight_memory.ts";
+
+/** Called before a batch is run. */
+type BeginBatch = (batch: number, size: number) => Promise<void>;
+
+/** One batch, run. */
+interface StepOfBatch {
+  readonly batch: number;
+  readonly size: number;
+  readonly result: StepResult;
+}
 
 /** A model distributed over devices. Made by `distribute`. */
 export class Trainer {
@@ -55,7 +63,8 @@ export class Trainer {
   #compiled: CompiledSpec | undefined;
   #iteration = 0;
   #epochs = 0;
-  #planned: Plan | undefined;
+  /** The last way of training. */
+  #planned: ReadyLane | undefined;
   #busy = false;
   #disposed = false;
   /** Whether steps tell what each stage did when. */
@@ -115,7 +124,7 @@ export class Trainer {
     if (!this.#planned) {
       throw new Error("Cannot show the plan before the stages are up: call prepare(data) first");
     }
-    return this.#planned;
+    return planOf(this.#planned);
   }
 
   /** Names of what `fit` and `evaluate` report. */
@@ -180,7 +189,7 @@ export class Trainer {
             `Cannot use validationSplit ${args.validationSplit} with a dataset or samples: give validationData`,
           );
         }
-        const sharding = this.#sharding(batchSize, isSamples(x) ? x.length : undefined);
+        const sharding = shardingFor(batchSize, lengthOf(x), this.options);
         source = await this.#data.batched(x, { ...options, sharding }, args.batchesPerEpoch);
       } else {
         let trained = this.#data.standardize(x, y as Data, temporary);
@@ -189,7 +198,7 @@ export class Trainer {
           [trained, kept] = splitTensors(trained, args.validationSplit, temporary);
           validation = await tensorSource(...kept, { ...options, shuffle: false, accumulate: 1 });
         }
-        const sharding = this.#sharding(batchSize, trained[0][0]!.shape[0]!);
+        const sharding = shardingFor(batchSize, trained[0][0]!.shape[0]!, this.options);
         source = await tensorSource(...trained, { ...options, sharding });
       }
       return await this.#fit(source, validation, args);
@@ -210,7 +219,7 @@ export class Trainer {
     await this.#exclusively("prepare", async () => {
       this.#requireCompiled();
       const { accumulate } = this.options;
-      const sharding = this.#sharding(batchSize, isSamples(data) ? data.length : undefined);
+      const sharding = shardingFor(batchSize, lengthOf(data), this.options);
       const options = { batchSize, shuffle: false, seed: 0, accumulate, sharding };
       const source = await this.#data.batched(data, options);
       await this.#trainingLane(source);
@@ -250,7 +259,7 @@ export class Trainer {
     this.#requireCompiled();
     expectBatched("steps", data);
     const { seed, accumulate } = this.options;
-    const sharding = this.#sharding(batchSize, isSamples(data) ? data.length : undefined);
+    const sharding = shardingFor(batchSize, lengthOf(data), this.options);
     const source = await this.#data.batched(data, { batchSize, shuffle, seed, accumulate, sharding });
     const lane = await this.#trainingLane(source);
     for (;;) {
@@ -395,29 +404,17 @@ export class Trainer {
     return history;
   }
 
-  /** Trains on the batches of one epoch. Left early, it forgets what was fed. */
+  /** Trains on the batches of one epoch. */
   async *#epoch(
     source: BatchSource,
     lane: ReadyLane,
     index: number,
-    begin?: (batch: number, size: number) => Promise<void>,
-  ): AsyncGenerator<{ batch: number; size: number; result: StepResult }, void, void> {
-    const feed = new FeedAhead(source.epoch(index), lane);
-    try {
-      for (let batch = 0;; batch++) {
-        const size = await feed.next();
-        if (size === undefined) return;
-        await begin?.(batch, size);
-        const running = this.#coordinator.step(lane, size, this.#scalars(), this.trace);
-        feed.advance();
-        const result = await running;
-        this.#iteration++;
-        this.lastStep = result;
-        yield { batch, size, result };
-      }
-    } finally {
-      await feed.close();
-      await this.#coordinator.discardFeeds();
+    begin?: BeginBatch,
+  ): AsyncGenerator<StepOfBatch, void, void> {
+    for await (const step of this.#batches(source.epoch(index), lane, { begin, trace: this.trace })) {
+      this.#iteration++;
+      this.lastStep = step.result;
+      yield step;
     }
   }
 
@@ -432,14 +429,26 @@ export class Trainer {
   async *#inferences(
     source: BatchSource,
     mode: "evaluate" | "predict",
-  ): AsyncGenerator<{ result: StepResult; size: number }> {
+  ): AsyncGenerator<StepOfBatch, void, void> {
     const lane = await this.#lane(this.#shape(mode, source));
-    const feed = new FeedAhead(source.epoch(0), lane);
+    yield* this.#batches(source.epoch(0), lane);
+  }
+
+  /** Runs batches, each fed while the one before runs. Left early, it forgets what was fed. */
+  async *#batches(
+    batches: ReturnType<BatchSource["epoch"]>,
+    lane: ReadyLane,
+    { begin, trace = false }: { begin?: BeginBatch | undefined; trace?: boolean } = {},
+  ): AsyncGenerator<StepOfBatch, void, void> {
+    const feed = new FeedAhead(batches, lane);
     try {
-      for (let size = await feed.next(); size !== undefined; size = await feed.next()) {
-        const running = this.#coordinator.step(lane, size, this.#scalars());
+      for (let batch = 0;; batch++) {
+        const size = await feed.next();
+        if (size === undefined) return;
+        await begin?.(batch, size);
+        const running = this.#coordinator.step(lane, size, this.#scalars(), trace);
         feed.advance();
-        yield { result: await running, size };
+        yield { batch, size, result: await running };
       }
     } finally {
       await feed.close();
@@ -450,9 +459,7 @@ export class Trainer {
   async #trainingLane(source: BatchSource): Promise<ReadyLane> {
     const shape = this.#shape("train", source);
     cutBatch(shape, this.options); // before workers start
-    const lane = await this.#lane(shape);
-    this.#planned = this.#coordinator.plan(lane);
-    return lane;
+    return this.#planned = await this.#lane(shape);
   }
 
   /** Brings the stages up and opens a lane. */
@@ -461,22 +468,6 @@ export class Trainer {
     await coordinator.start(this.#compiled, shape);
     if (this.#weights.stale || coordinator.apart) await coordinator.loadWeights();
     return await coordinator.lane(shape);
-  }
-
-  /** How replicas share the samples of an epoch; a dataset's batches come as they are, and are shared in their order. */
-  #sharding(batchSize: number, samples: number | undefined): Sharding | undefined {
-    const { replicas, tail } = this.options;
-    if (replicas === 1 || samples === 0) return undefined;
-    if (samples === undefined) {
-      if (tail === "keep") return undefined;
-      throw new TypeError(
-        `Cannot use tail "${tail}" with a dataset: its batches come as they are; give tensors or samples, or batch ` +
-          `the dataset without a smaller last one`,
-      );
-    }
-    const length = epochLength(samples, { replicas, microBatchSize: 1, tail });
-    const shape = { mode: "train", batchSize: Math.min(batchSize, length) } as const;
-    return { replicas, tail, microBatchSize: cutBatch(shape, this.options).microBatchSize };
   }
 
   #shape(mode: BatchShape["mode"], { batchSize, joined, inputs, targets }: BatchSource): BatchShape {
@@ -534,22 +525,4 @@ export class Trainer {
       tf.dispose(temporary);
     }
   }
-}
-
-/** One tensor of all micro-batches' rows. */
-function joinRows(parts: readonly Prediction[]): tf.Tensor {
-  const { shape, dtype } = parts[0]!;
-  const rows = parts.reduce((sum, part) => sum + part.shape[0]!, 0);
-  const all = new Uint8Array(parts.reduce((sum, { data }) => sum + data.byteLength, 0));
-  let at = 0;
-  for (const { data } of parts) {
-    all.set(new Uint8Array(data), at);
-    at += data.byteLength;
-  }
-  const values = dtype === "int32"
-    ? new Int32Array(all.buffer)
-    : dtype === "bool"
-    ? all
-    : new Float32Array(all.buffer);
-  return tf.tensor(values, [rows, ...shape.slice(1)], dtype as "float32");
 }

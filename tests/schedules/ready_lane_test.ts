@@ -40,7 +40,7 @@ function lane(
 Deno.test("every smaller batch's schedule fits the rings that were made for the largest", () => {
   for (const weightBatch of ["auto", 1, 2] as const) {
     const ready = lane({ weightBatch });
-    const capacities = ready.capacities();
+    const capacities = ready.capacities;
     for (let m = 1; m <= 11; m++) validate(ready.schedule(m), m, capacities);
   }
 });
@@ -50,7 +50,7 @@ Deno.test("the rings fit the schedule as it is timed: W as it is batched", () =>
   const times = timesFor(TIMES, [2, 1]);
   const schedule = makeSchedule("zero-bubble", { stages: 2, microBatches: 11, times, weightBatch: [2, 1] });
   assert.equal(formatSchedule(ready.schedule(11)), formatSchedule(schedule));
-  assert.deepEqual(ready.capacities(), capacitiesFor(schedule, 11, times));
+  assert.deepEqual(ready.capacities, capacitiesFor(schedule, 11, times));
   assert.equal(ready.schedule(11), ready.schedule(11), "it is made once");
 });
 
